@@ -1,0 +1,3 @@
+//! The `unstuck` command.
+
+fn main() {}

@@ -1,0 +1,85 @@
+//! What an agent asked for and how it ended. Values only; nothing here judges.
+
+use serde_json::Value;
+
+/// What an agent asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The tool's name as the agent knows it.
+    pub tool: String,
+    /// The arguments as they were sent.
+    pub input: Value,
+}
+
+impl Call {
+    /// Makes a call of `tool` with `input`.
+    pub fn new(tool: impl Into<String>, input: Value) -> Call {
+        Call { tool: tool.into(), input }
+    }
+
+    /// Makes a call of a shell with one command line.
+    pub fn shell(command: impl Into<String>) -> Call {
+        Call::new("Bash", serde_json::json!({ "command": command.into() }))
+    }
+
+    /// Returns the shell command line, if this call runs one.
+    ///
+    /// Agents name the field differently; a list of words (as Codex sends) is one command whose last word is the
+    /// script when it starts a shell with `-c`.
+    pub fn command(&self) -> Option<&str> {
+        const FIELDS: [&str; 4] = ["command", "cmd", "script", "commandLine"];
+        FIELDS.iter().find_map(|field| match self.input.get(field)? {
+            Value::String(line) => Some(line.as_str()),
+            Value::Array(words) => words.last()?.as_str(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        })
+    }
+}
+
+/// How a call ended. A missing exit code has its own name; it is never taken for 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The host says that it went well, without an exit code.
+    Succeeded,
+    /// A process ended with this code, 0 included.
+    Exited {
+        /// The exit code.
+        code: i32,
+    },
+    /// A process was ended by this signal.
+    Signalled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// The host's or the caller's time limit ran out.
+    TimedOut,
+    /// A person or the host stopped it.
+    Interrupted,
+    /// It never ran.
+    Rejected,
+    /// The tool threw.
+    Threw,
+    /// The tool answered that it failed.
+    ReportedFailure,
+    /// We, the host or a person said no before it ran.
+    Denied,
+    /// It ended, and nobody said how.
+    NoExitCode,
+}
+
+/// A call with its outcome and what it printed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// The call.
+    pub call: Call,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The HTTP status the tool reported beside its output.
+    pub http_status: Option<u16>,
+    /// What it wrote to its standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to its standard error.
+    pub stderr: Vec<u8>,
+    /// What it printed, where the streams are not known apart.
+    pub merged: Vec<u8>,
+}
