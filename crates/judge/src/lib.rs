@@ -4,7 +4,17 @@
 //! state come in as arguments, so every judgement can be replayed.
 
 mod call;
+mod diagnose;
+pub mod hint;
 mod kind;
+pub mod nature;
+mod reading;
+pub mod rules;
+pub mod shell;
+mod verdict;
 
 pub use call::{Call, Observation, Outcome};
+pub use diagnose::{Diagnosis, Rules};
 pub use kind::{Kind, NotAWord, Stage};
+pub use reading::{Found, Reading};
+pub use verdict::{Again, Effect, FixBy, Verdict};
