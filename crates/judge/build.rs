@@ -144,6 +144,7 @@ fn anchor_tables(rows: &[FileRule], patterns: &[(String, bool)], _out_dir: &Path
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileKind {
+    title: FileText,
     transient: bool,
     fix_by: String,
     again: String,
@@ -162,7 +163,9 @@ fn kinds(rules_dir: &Path) -> String {
         let row = rows.get(kind.word()).unwrap_or_else(|| panic!("rules/kinds.toml has no row for {kind}"));
         writeln!(
             code,
-            "KindRow {{ transient: {}, fix_by: FixBy::{}, never_again: {}, error_type: {:?}, category: {:?}, tag: {:?}, advice: &{:?} }},",
+            "KindRow {{ title: [{:?}, {:?}], transient: {}, fix_by: FixBy::{}, never_again: {}, error_type: {:?}, category: {:?}, tag: {:?}, advice: &{:?} }},",
+            row.title.en,
+            row.title.zh,
             row.transient,
             variant(&row.fix_by),
             row.again == "never",

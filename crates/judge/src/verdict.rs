@@ -67,6 +67,7 @@ impl Again {
 /// What follows from a kind alone; one row of `rules/kinds.toml`.
 #[derive(Debug)]
 pub(crate) struct KindRow {
+    pub(crate) title: [&'static str; 2],
     pub(crate) transient: bool,
     pub(crate) fix_by: FixBy,
     pub(crate) never_again: bool,
