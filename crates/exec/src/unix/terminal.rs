@@ -1,0 +1,74 @@
+//! The keyboard. A command in a process group of its own may not read from the terminal unless that group is in the
+//! foreground, so it is lent the foreground while it runs.
+
+use std::io::{self, IsTerminal};
+use std::process::Child;
+
+use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+
+use super::keeper::group_of;
+
+/// Who may use the terminal.
+pub(super) enum Terminal {
+    /// Our input is no terminal, or it was not ours to lend.
+    NotOurs,
+    /// It is lent to this group, and goes back to us in the end.
+    Lent(Pid),
+}
+
+impl Terminal {
+    /// Lends the terminal to `child`'s group if our input is one and we are in its foreground.
+    pub(super) fn lend(shared: bool, child: &Child) -> Terminal {
+        let input = io::stdin();
+        if !shared || !input.is_terminal() || tcgetpgrp(&input) != Ok(getpgrp()) {
+            return Terminal::NotOurs;
+        }
+        let terminal = Terminal::Lent(group_of(child));
+        terminal.hand_over();
+        terminal
+    }
+
+    /// The command stopped. If it stopped for want of the terminal it gets it; if the user stopped it (Ctrl-Z), we take
+    /// the terminal back and stop as well, for it is us the user's shell waits for, and go on together with it.
+    pub(super) fn stopped(&self, signal: Signal) {
+        let Terminal::Lent(_) = self else { return };
+        let wants_terminal = matches!(signal, Signal::SIGTTIN | Signal::SIGTTOU);
+        if !wants_terminal {
+            self.take_back();
+            // Our whole group, as the terminal would have done it. In a group that no shell watches this has no effect.
+            let _ = killpg(getpgrp(), Signal::SIGTSTP);
+        }
+        self.hand_over();
+    }
+
+    fn hand_over(&self) {
+        if let Terminal::Lent(group) = self {
+            set_foreground(*group);
+            // It may have asked for the terminal before it had it, and been stopped for that.
+            let _ = killpg(*group, Signal::SIGCONT);
+        }
+    }
+
+    fn take_back(&self) {
+        if let Terminal::Lent(_) = self {
+            set_foreground(getpgrp());
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+/// Puts `group` in the foreground, also from the background, where the system would stop us for trying.
+fn set_foreground(group: Pid) {
+    let mut stopping = SigSet::empty();
+    stopping.add(Signal::SIGTTOU);
+    let Ok(before) = stopping.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK) else { return };
+    // A terminal that went away needs no foreground.
+    let _ = tcsetpgrp(io::stdin(), group);
+    let _ = before.thread_set_mask();
+}
