@@ -5,6 +5,7 @@
 
 mod call;
 mod kind;
+pub mod retry;
 
 pub use call::{Call, Observation, Outcome};
 pub use kind::{Kind, NotAWord, Stage};
