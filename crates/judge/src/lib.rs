@@ -10,6 +10,7 @@ pub mod hint;
 mod kind;
 pub mod nature;
 mod reading;
+pub mod retry;
 pub mod rules;
 pub mod shell;
 mod text;
