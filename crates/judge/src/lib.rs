@@ -4,7 +4,10 @@
 //! state come in as arguments, so every judgement can be replayed.
 
 mod call;
+pub mod fingerprint;
 mod kind;
+pub mod nature;
+pub mod shell;
 
 pub use call::{Call, Observation, Outcome};
 pub use kind::{Kind, NotAWord, Stage};
