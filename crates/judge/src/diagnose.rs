@@ -134,7 +134,7 @@ impl Case<'_> {
         let free = |list_is_empty: bool, holds: bool| list_is_empty || holds;
         free(scope.exit.is_empty(), self.code().is_some_and(|code| scope.exit.contains(&code)))
             && free(scope.status.is_empty(), self.status.is_some_and(|status| has_status(&scope.status, status)))
-            && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == outcome_word(self.outcome)))
+            && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == self.outcome.word()))
             && free(scope.tool.is_empty(), scope.tool.iter().any(|name| same_tool(name, &self.call.tool)))
             && free(scope.program.is_empty(), self.runs(&scope.program))
             && free(scope.last.is_empty(), self.ends_in(&scope.last))
@@ -229,7 +229,8 @@ impl Case<'_> {
             stage: self.stage(kind),
             confidence,
             rule: String::new(),
-            evidence: None,
+            // The last words are what a person would look at next, even where they prove nothing.
+            evidence: self.seen.last_line.clone().filter(|_| kind == Kind::Unknown),
             subject: None,
             transient: false,
             fix_by: row.fix_by,
@@ -320,19 +321,4 @@ fn names_loopback(text: &str) -> bool {
     const LOCAL: [&str; 7] = ["localhost", "127.0.0.1", "[::1]", "::1", "0.0.0.0", "unix:", ".sock"];
     let lower = text.to_ascii_lowercase();
     LOCAL.iter().any(|name| lower.contains(name))
-}
-
-fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Succeeded => "succeeded",
-        Outcome::Exited { .. } => "exited",
-        Outcome::Signalled { .. } => "signalled",
-        Outcome::TimedOut => "timed_out",
-        Outcome::Interrupted => "interrupted",
-        Outcome::Rejected => "rejected",
-        Outcome::Threw => "threw",
-        Outcome::ReportedFailure => "reported_failure",
-        Outcome::Denied => "denied",
-        Outcome::NoExitCode => "no_exit_code",
-    }
 }
