@@ -124,28 +124,26 @@ pub(super) fn collapsed(line: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(line.len());
     let mut quote = None;
-    let mut escaped = false;
+    let (mut escaped, mut gap) = (false, false);
     for c in line.chars() {
-        let blank = matches!(c, ' ' | '\t' | '\r');
-        match quote {
-            None if escaped => escaped = false,
-            None if blank => {
-                if !out.ends_with([' ', '\n']) {
-                    out.push(' ');
-                }
-                continue;
-            }
-            None if c == '\n' && out.ends_with(' ') => {
-                out.pop();
-            }
-            None if c == '\'' || c == '"' => quote = Some(c),
-            None => escaped = c == '\\',
-            Some('"') if escaped => escaped = false,
-            Some('"') if c == '\\' => escaped = true,
-            Some(open) if open == c => quote = None,
-            Some(_) => {}
+        let plain = quote.is_none() && !escaped;
+        if plain && matches!(c, ' ' | '\t' | '\r') {
+            gap = true;
+            continue;
+        }
+        // A gap beside a new line says nothing that the new line does not say.
+        let at_line_end = plain && c == '\n' || out.ends_with('\n');
+        if std::mem::take(&mut gap) && !at_line_end {
+            out.push(' ');
         }
         out.push(c);
+        match quote {
+            _ if escaped => escaped = false,
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None | Some('"') if c == '\\' => escaped = true,
+            Some(open) if open == c => quote = None,
+            None | Some(_) => {}
+        }
     }
     Cow::Owned(out)
 }

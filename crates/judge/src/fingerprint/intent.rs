@@ -179,7 +179,9 @@ fn keep_some(fields: Map<String, Value>) -> Map<String, Value> {
 fn meant_by_script(script: &Script) -> String {
     let commands: Vec<&Command> =
         script.commands().iter().filter(|command| command.then != Join::Wraps).collect();
-    let work = without_preparation(without_display(&commands));
+    // In a script that only shows content, what is chosen to be shown is the intent.
+    let shown = if script.is_reader() { &commands[..] } else { without_display(&commands) };
+    let work = without_preparation(shown);
     let mut text = String::new();
     for command in work {
         let line = meant_by_command(command);
@@ -190,8 +192,10 @@ fn meant_by_script(script: &Script) -> String {
         text.push_str(match command.then {
             Join::Pipe => "\u{1f}|\u{1e}",
             Join::Or => "\u{1f}||\u{1e}",
+            // Not to wait for a server is another way to start it.
+            Join::Background => "\u{1f}&\u{1e}",
             // Whether the next one runs after `&&`, `;` or a new line is the same intent.
-            Join::Always | Join::And | Join::Background | Join::Wraps | Join::End => "\u{1e}",
+            Join::Always | Join::And | Join::Wraps | Join::End => "\u{1e}",
         });
     }
     // What stood after the last worker is gone, so its joint is, too.
