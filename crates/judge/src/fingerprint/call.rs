@@ -6,27 +6,26 @@ use serde_json::{Map, Value};
 
 use super::Fingerprint;
 use crate::Call;
-use crate::nature::object;
+use crate::nature::{is_own_tool, object};
 use crate::shell;
 
-/// Fields that tell people about a call and change nothing in it.
+/// Fields that tell people about a call and change nothing in it, whatever the tool.
 const COSMETIC: &[&str] = &[
-    "description",
     "explanation",
-    "brief",
     "thought",
     "thoughts",
-    "reason",
     "reasoning",
     "justification",
-    "purpose",
     "rationale",
     "toolSummary",
     "toolAction",
     "tool_summary",
-    "summary_for_user",
     "activeForm",
 ];
+
+/// The same for shells and the tools that agents bring along. Elsewhere a description may be the very thing that is
+/// written, as in `create_issue`.
+const OWN_COSMETIC: &[&str] = &["description", "brief", "purpose", "reason"];
 
 /// Fields of shells that change how long somebody waits or what is shown, and not what is done.
 const SHELL_COSMETIC: &[&str] = &[
@@ -71,7 +70,7 @@ pub(super) fn stripped(call: &Call) -> Value {
     match shell::line(call) {
         Some(line) => {
             let mut fields = match input {
-                Value::Object(fields) => without(fields, &[COSMETIC, SHELL_COSMETIC].concat()),
+                Value::Object(fields) => without(fields, &[COSMETIC, OWN_COSMETIC, SHELL_COSMETIC].concat()),
                 _ => Map::new(),
             };
             fields.retain(|_, value| !is_line(value, &line));
@@ -79,11 +78,12 @@ pub(super) fn stripped(call: &Call) -> Value {
             Value::Object(fields)
         }
         None => match input {
-            // A tool whose only argument is cosmetic elsewhere (`think`) is told apart by it.
-            Value::Object(fields) if fields.keys().all(|field| COSMETIC.contains(&field.as_str())) => {
-                Value::Object(without(fields, &[]))
+            Value::Object(fields) => {
+                let own: &[&str] = if is_own_tool(call) { OWN_COSMETIC } else { &[] };
+                let kept = without(fields.clone(), &[COSMETIC, own].concat());
+                // A tool whose only argument is cosmetic elsewhere (`think`) is told apart by it.
+                Value::Object(if kept.is_empty() { without(fields, &[]) } else { kept })
             }
-            Value::Object(fields) => Value::Object(without(fields, COSMETIC)),
             other => other,
         },
     }

@@ -214,21 +214,20 @@ fn is_code(word: &str) -> bool {
     CODES.contains(&word)
 }
 
-/// A URL keeps its host: two hosts that are down are two causes.
+/// A URL keeps its host: two hosts that are down are two causes. One without a host is a path.
 fn address(word: &str) -> Option<String> {
     if let Some((scheme, rest)) = word.split_once("://") {
         let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-        return Some(format!("{}://{}", scheme.to_lowercase(), host.to_lowercase()));
+        return (!host.is_empty()).then(|| format!("{}://{}", scheme.to_lowercase(), host.to_lowercase()));
     }
-    // `127.0.0.1:5432`, `db.example.com:80` and `localhost:3000` keep their host, a port alone is a number.
-    let (host, port) = word.rsplit_once(':')?;
-    let is_port = !port.is_empty() && port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
-    let is_host =
-        !host.contains('/') && !host.contains(':') && (host == "localhost" || host.split('.').count() == 4);
-    (is_port && is_host).then(|| format!("{}:<n>", host.to_lowercase()))
+    // `127.0.0.1:5432` and `localhost:3000` keep their host, a port is a number.
+    let (host, port) = word.split_once(':').unwrap_or((word, ""));
+    let is_port = port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
+    let is_ip = host.split('.').count() == 4 && host.split('.').all(|part| part.parse::<u8>().is_ok());
+    (is_port && (is_ip || host == "localhost")).then(|| host.to_lowercase())
 }
 
 /// A path keeps its last part, and loses the place in it: what is missing is told by its name, not by where a checkout lies.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Fingerprint;
 use super::call::{canonical, stripped, without};
 use crate::Call;
-use crate::nature::commands;
+use crate::nature::{self, Nature, commands};
 use crate::shell::{self, Command, Flow, Join, Role, Script};
 
 /// Flags that change what is shown and not what is done.
@@ -117,7 +117,6 @@ const PAGING: &[&str] = &[
     "max_length",
     "max_chars",
     "format",
-    "prompt",
 ];
 
 /// Fields of an edit that say what to put in place: an edit fails by where it looks, not by what it would write.
@@ -157,7 +156,16 @@ fn meant_by_input(call: &Call) -> Value {
     match stripped(call) {
         Value::Object(fields) => {
             let seeks = SOUGHT.iter().any(|field| fields.contains_key(*field));
-            let mut fields = if seeks { without(fields, REPLACEMENTS) } else { keep_some(fields) };
+            let looks = nature::of(call) == Nature::ReadOnly;
+            let mut fields = match (seeks, looks) {
+                (true, _) => without(fields, REPLACEMENTS),
+                (false, true) => keep_some(fields),
+                (false, false) => fields,
+            };
+            if fields.contains_key("url") {
+                // What is asked about a page does not decide whether the page can be had.
+                fields.shift_remove("prompt");
+            }
             if let Some(Value::Array(edits)) = fields.get_mut("edits") {
                 for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
                     *edit = without(std::mem::take(edit), REPLACEMENTS);

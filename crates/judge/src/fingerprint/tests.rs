@@ -64,6 +64,16 @@ fn an_exact_call_is_the_same_without_its_cosmetics() {
     let read = |input: Value| call(&Call::new("Read", input));
     assert_eq!(read(json!({"file_path": "a", "limit": null})), read(json!({"file_path": "a"})));
     assert_ne!(read(json!({"file_path": "a", "offset": 5})), read(json!({"file_path": "a"})));
+    let issue = |text: &str| call(&Call::new("create_issue", json!({"title": "a", "description": text})));
+    assert_ne!(issue("a"), issue("b"));
+    let task = |prompt: &str, title: &str| {
+        intent(&Call::new("Task", json!({"subagent_type": "x", "prompt": prompt, "description": title})))
+    };
+    assert_ne!(task("a", "t"), task("b", "t"));
+    assert_eq!(task("a", "t"), task("a", "u"));
+    let fetch =
+        |prompt: &str| intent(&Call::new("WebFetch", json!({"url": "http://a.io", "prompt": prompt})));
+    assert_eq!(fetch("a"), fetch("b"));
     let think = |thought: &str| call(&Call::new("think", json!({"thought": thought})));
     assert_ne!(think("a"), think("b"));
     assert_eq!(call(&Call::new("page_down", json!({"": ""}))), call(&Call::new("page_down", json!({}))));
@@ -228,6 +238,8 @@ fn two_causes_differ() {
         ("assert a == b", "assert a == c"),
         ("expected ')', found '{'", "expected ';', found '{'"),
         ("undefined function foo/0", "undefined function bar/0"),
+        ("ping 10.0.0.1 failed", "ping 10.0.0.2 failed"),
+        ("no file:///a/b.ts", "no file:///a/c.ts"),
         ("connect to 10.0.0.1:80 failed", "connect to 10.0.0.2:80 failed"),
         ("<title>503 Service Unavailable</title>", "<title>500 Service Unavailable</title>"),
         ("{\"error\":\"a\"}", "{\"error\":\"b\"}"),

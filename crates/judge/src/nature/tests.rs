@@ -171,6 +171,7 @@ fn tools_are_known_by_name_method_and_verb() {
         ("http_request", r#"{"url":"http://a","method":"PATCH"}"#, Nature::Writes, true),
         ("frobnicate", "{}", Nature::Unknown, true),
         ("", "{}", Nature::Unknown, true),
+        ("ੇ.ȺȺe", "{}", Nature::Unknown, true),
         ("ŞŞİ__ß", "null", Nature::Unknown, true),
     ] {
         let call = Call::new(tool, json(input));
