@@ -4,6 +4,7 @@
 //! state come in as arguments, so every judgement can be replayed.
 
 mod call;
+pub mod hint;
 mod kind;
 pub mod retry;
 
