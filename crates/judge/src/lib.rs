@@ -5,6 +5,7 @@
 
 mod call;
 mod kind;
+pub mod ladder;
 
 pub use call::{Call, Observation, Outcome};
 pub use kind::{Kind, NotAWord, Stage};
