@@ -67,6 +67,34 @@ pub enum Outcome {
     NoExitCode,
 }
 
+impl Outcome {
+    /// The words for how a call ended, without the numbers some of them carry.
+    const WORDS: [(&'static str, Outcome); 8] = [
+        ("succeeded", Outcome::Succeeded),
+        ("timed_out", Outcome::TimedOut),
+        ("interrupted", Outcome::Interrupted),
+        ("rejected", Outcome::Rejected),
+        ("threw", Outcome::Threw),
+        ("reported_failure", Outcome::ReportedFailure),
+        ("denied", Outcome::Denied),
+        ("no_exit_code", Outcome::NoExitCode),
+    ];
+
+    /// The word as it stands in rule files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Exited { .. } => "exited",
+            Outcome::Signalled { .. } => "signalled",
+            other => Outcome::WORDS.iter().find(|(_, outcome)| *outcome == other).map_or("", |(word, _)| word),
+        }
+    }
+
+    /// Reads a word that needs no number beside it.
+    pub fn from_word(word: &str) -> Option<Outcome> {
+        Outcome::WORDS.iter().find(|(other, _)| *other == word).map(|(_, outcome)| *outcome)
+    }
+}
+
 /// A call with its outcome and what it printed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {

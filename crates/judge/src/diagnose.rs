@@ -1,0 +1,323 @@
+//! Weighs what was found in an output against how the call ended, and names one cause.
+//!
+//! A cause is only named with a rule that fired and the line that shows it. Where no rule fires the answer is `unknown`.
+
+use crate::call::{Call, Observation, Outcome};
+use crate::hint::Hint;
+use crate::kind::{Kind, Stage};
+use crate::reading::{Findings, Found, Reading, Seen, Span};
+use crate::rules::{Rule, Stream, Table};
+use crate::shell::Script;
+use crate::verdict::{Effect, FixBy};
+
+/// A cause, and how it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosis {
+    /// The cause.
+    pub kind: Kind,
+    /// Where on its way the call failed; `None` where it did not fail.
+    pub stage: Option<Stage>,
+    /// How sure it is, between 0 and 1.
+    pub confidence: f32,
+    /// The rule that fired; empty where none did.
+    pub rule: String,
+    /// The line that shows it.
+    pub evidence: Option<Found>,
+    /// What the failure is about, as the rule read it from the evidence: a file, a program, a module.
+    pub subject: Option<String>,
+    /// May the same call work later by itself?
+    pub transient: bool,
+    /// Who can fix it, where waiting does not.
+    pub fix_by: FixBy,
+    /// What the call has done, where the rule knows.
+    pub effect: Option<Effect>,
+    /// How long the other side asks to wait.
+    pub hint: Option<Hint>,
+    /// Keys of remedies.
+    pub advice: Vec<String>,
+}
+
+impl Diagnosis {
+    /// Did the call go well? `None` while the cause is unknown.
+    pub fn ok(&self) -> Option<bool> {
+        match self.kind {
+            Kind::NotAnError => Some(true),
+            Kind::Unknown => None,
+            _ => Some(false),
+        }
+    }
+}
+
+/// All rules, the user's before the built-in ones.
+#[derive(Debug)]
+pub struct Rules {
+    tables: Vec<Table>,
+}
+
+impl Rules {
+    /// The rules that come with the program, and nothing else.
+    pub fn built_in() -> Rules {
+        Rules { tables: vec![Table::built_in()] }
+    }
+
+    /// Puts a user's rules before all others.
+    pub fn put_first(&mut self, table: Table) {
+        self.tables.insert(0, table);
+    }
+
+    /// The tables in the order in which they are asked.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Starts to read the output of a call.
+    pub fn read(&self) -> Reading<'_> {
+        Reading::new(&self.tables)
+    }
+
+    /// Diagnoses a call whose output is at hand.
+    pub fn diagnose(&self, observation: &Observation) -> Diagnosis {
+        let mut reading = self.read();
+        reading.feed(Stream::Stdout, &observation.stdout);
+        reading.feed(Stream::Stderr, &observation.stderr);
+        reading.feed(Stream::Merged, &observation.merged);
+        self.conclude(reading, &observation.call, observation.outcome, observation.http_status)
+    }
+
+    /// Diagnoses a call whose output has been read.
+    pub fn conclude(&self, reading: Reading<'_>, call: &Call, outcome: Outcome, status: Option<u16>) -> Diagnosis {
+        let seen = reading.close();
+        let case = Case { call, script: call.command().map(Script::parse), outcome, status, seen: &seen };
+        for (table, findings) in self.tables.iter().zip(&seen.findings) {
+            if let Some(diagnosis) = case.best(table, findings) {
+                return diagnosis;
+            }
+        }
+        case.unexplained()
+    }
+}
+
+/// One call as a whole, with everything that is known of it.
+struct Case<'a> {
+    call: &'a Call,
+    script: Option<Script>,
+    outcome: Outcome,
+    status: Option<u16>,
+    seen: &'a Seen,
+}
+
+impl Case<'_> {
+    /// Picks the strongest rule of a table that fits this case.
+    fn best(&self, table: &Table, findings: &Findings) -> Option<Diagnosis> {
+        let mut best: Option<(i32, &Rule, Option<&Span>)> = None;
+        for (rule, span) in table.rules().iter().zip(&findings.rules) {
+            let span = span.as_deref();
+            if (span.is_none() && !rule.lines.any.is_empty()) || !self.fits(table, findings, rule) {
+                continue;
+            }
+            let weight = self.weight(rule, span);
+            let better = match &best {
+                None => true,
+                Some((than, ..)) if weight != *than => weight > *than,
+                Some((_, _, other)) => earlier(span, *other),
+            };
+            if better {
+                best = Some((weight, rule, span));
+            }
+        }
+        best.map(|(_, rule, span)| self.explain(table, findings, rule, span))
+    }
+
+    /// Does what the rule asks of the whole call hold?
+    fn fits(&self, table: &Table, findings: &Findings, rule: &Rule) -> bool {
+        let scope = &rule.scope;
+        let free = |list_is_empty: bool, holds: bool| list_is_empty || holds;
+        free(scope.exit.is_empty(), self.code().is_some_and(|code| scope.exit.contains(&code)))
+            && free(scope.status.is_empty(), self.status.is_some_and(|status| has_status(&scope.status, status)))
+            && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == self.outcome.word()))
+            && free(scope.tool.is_empty(), scope.tool.iter().any(|name| same_tool(name, &self.call.tool)))
+            && free(scope.program.is_empty(), self.runs(&scope.program))
+            && free(scope.last.is_empty(), self.ends_in(&scope.last))
+            && free(scope.command.is_empty(), self.command_has(table, &scope.command))
+            && free(rule.lines.with.is_empty(), rule.lines.with.iter().any(|pattern| findings.has(*pattern)))
+            && !rule.lines.without.iter().any(|pattern| findings.has(*pattern))
+            && (!scope.silent || self.is_silent())
+            && (scope.zero || self.may_have_failed(rule))
+    }
+
+    /// An exit code of 0 stands, unless the command line hides the code of what matters.
+    fn may_have_failed(&self, rule: &Rule) -> bool {
+        match self.outcome {
+            Outcome::Succeeded | Outcome::Exited { code: 0 } => {
+                let hides = self.script.as_ref().is_some_and(|script| script.hides_failure() && !script.is_reader());
+                rule.kind == Kind::NotAnError || self.status.is_some_and(|status| status >= 400) || (hides && rule.rank >= 40)
+            }
+            _ => true,
+        }
+    }
+
+    fn weight(&self, rule: &Rule, span: Option<&Span>) -> i32 {
+        let mut weight = i32::from(rule.rank) * 10;
+        if !rule.scope.program.is_empty() || !rule.scope.last.is_empty() || !rule.scope.tool.is_empty() {
+            weight += 30;
+        }
+        if let Some(found) = span.map(|span| quoted(rule, span)) {
+            if found.stream == Stream::Stderr {
+                weight += 20;
+            }
+            let lower = found.text.to_ascii_lowercase();
+            if lower.starts_with("warn") || lower.contains("warning:") || lower.contains("[warn") {
+                weight -= 200;
+            }
+        }
+        weight
+    }
+
+    fn explain(&self, table: &Table, findings: &Findings, rule: &Rule, span: Option<&Span>) -> Diagnosis {
+        let shown = rule.lines.show.iter().find_map(|pattern| findings.patterns[usize::from(*pattern)].as_deref());
+        let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
+        let subject = span.and_then(|span| {
+            let line = &quoted(rule, span).text;
+            table.subject(span.pattern, line, &line.to_ascii_lowercase()).map(str::to_owned)
+        });
+        let row = rule.kind.row();
+        let advice = match rule.advice.is_empty() {
+            true => row.advice.iter().map(|key| (*key).to_owned()).collect(),
+            false => rule.advice.iter().map(|key| key.clone().into_owned()).collect(),
+        };
+        let transient = rule.transient.unwrap_or(row.transient && !self.is_local(rule, evidence.as_ref()));
+        Diagnosis {
+            kind: rule.kind,
+            stage: self.stage(rule.kind),
+            confidence: f32::from(rule.rank.clamp(30, 99)) / 100.0,
+            rule: rule.id.clone().into_owned(),
+            evidence: evidence.filter(|_| rule.kind != Kind::NotAnError),
+            subject,
+            transient,
+            fix_by: rule.fix_by.unwrap_or(row.fix_by),
+            effect: rule.effect,
+            hint: self.seen.hint.filter(|_| transient),
+            advice,
+        }
+    }
+
+    /// Nothing that listens on this machine starts to listen by being asked again.
+    fn is_local(&self, rule: &Rule, evidence: Option<&Found>) -> bool {
+        if rule.kind != Kind::Network {
+            return false;
+        }
+        let named = evidence.is_some_and(|found| names_loopback(&found.text));
+        let asked = || {
+            let hosts: Vec<&str> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
+            !hosts.is_empty() && hosts.iter().all(|host| names_loopback(host))
+        };
+        named || asked()
+    }
+
+    /// No rule fired: what the ending alone allows to say.
+    fn unexplained(&self) -> Diagnosis {
+        let (kind, confidence) = match self.outcome {
+            Outcome::Succeeded | Outcome::Exited { code: 0 } => (Kind::NotAnError, 0.9),
+            Outcome::TimedOut => (Kind::Timeout, 0.9),
+            Outcome::Interrupted => (Kind::Aborted, 0.9),
+            Outcome::Denied => (Kind::Permission, 0.6),
+            _ => (Kind::Unknown, 0.0),
+        };
+        let row = kind.row();
+        Diagnosis {
+            kind,
+            stage: self.stage(kind),
+            confidence,
+            rule: String::new(),
+            evidence: None,
+            subject: None,
+            transient: false,
+            fix_by: row.fix_by,
+            effect: None,
+            hint: None,
+            advice: row.advice.iter().map(|key| (*key).to_owned()).collect(),
+        }
+    }
+
+    fn stage(&self, kind: Kind) -> Option<Stage> {
+        match (kind, self.outcome) {
+            (Kind::NotAnError, _) => None,
+            (Kind::Timeout, Outcome::Exited { code: 124 | 137 | 143 }) => Some(Stage::TimedOut),
+            (_, Outcome::Exited { .. } | Outcome::Signalled { .. }) => Some(Stage::Exited),
+            (_, Outcome::TimedOut) => Some(Stage::TimedOut),
+            (_, Outcome::Interrupted) => Some(Stage::Interrupted),
+            (_, Outcome::Rejected | Outcome::Denied) => Some(Stage::Rejected),
+            (_, Outcome::Threw) => Some(Stage::Threw),
+            (_, Outcome::Succeeded | Outcome::ReportedFailure | Outcome::NoExitCode) => Some(Stage::Reported),
+        }
+    }
+
+    /// The exit code as a shell would show it.
+    fn code(&self) -> Option<i32> {
+        match self.outcome {
+            Outcome::Exited { code } => Some(code),
+            Outcome::Signalled { signal } => Some(128 + signal),
+            Outcome::Succeeded
+            | Outcome::TimedOut
+            | Outcome::Interrupted
+            | Outcome::Rejected
+            | Outcome::Threw
+            | Outcome::ReportedFailure
+            | Outcome::Denied
+            | Outcome::NoExitCode => None,
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        let [_, stderr, merged] = self.seen.printed;
+        !stderr && !merged
+    }
+
+    fn runs(&self, programs: &[crate::rules::Text]) -> bool {
+        let run = |script: &Script| script.programs().any(|program| programs.iter().any(|name| same_tool(name, program)));
+        self.script.as_ref().is_some_and(run)
+    }
+
+    fn ends_in(&self, programs: &[crate::rules::Text]) -> bool {
+        let last = self.script.as_ref().and_then(Script::last);
+        last.is_some_and(|command| programs.iter().any(|name| same_tool(name, &command.program)))
+    }
+
+    fn command_has(&self, table: &Table, patterns: &[u16]) -> bool {
+        self.call.command().is_some_and(|command| {
+            let lower = command.to_ascii_lowercase();
+            patterns.iter().any(|pattern| table.matches(*pattern, command, &lower))
+        })
+    }
+}
+
+/// The line that speaks for a rule, of those that matched it.
+fn quoted<'s>(rule: &Rule, span: &'s Span) -> &'s Found {
+    if rule.lines.last { &span.last } else { &span.first }
+}
+
+fn earlier(one: Option<&Span>, other: Option<&Span>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.first.line < other.first.line,
+        (Some(_), None) => true,
+        (None, _) => false,
+    }
+}
+
+/// `5` stands for every 5xx.
+fn has_status(wanted: &[u16], status: u16) -> bool {
+    wanted.iter().any(|one| *one == status || (*one < 10 && *one == status / 100))
+}
+
+fn same_tool(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => pattern == name,
+    }
+}
+
+fn names_loopback(text: &str) -> bool {
+    const LOCAL: [&str; 7] = ["localhost", "127.0.0.1", "[::1]", "::1", "0.0.0.0", "unix:", ".sock"];
+    let lower = text.to_ascii_lowercase();
+    LOCAL.iter().any(|name| lower.contains(name))
+}

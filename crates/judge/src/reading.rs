@@ -1,0 +1,323 @@
+//! Reads an output as it streams by and keeps only what can prove a cause.
+//!
+//! Whatever the size of the output, memory stays bounded: for each rule the first and the last line that it matched, for
+//! each pattern the lines that could serve as evidence. A line is looked at closely only when it holds an anchor.
+//! Nothing is decided here; `diagnose` weighs what was found.
+
+use memchr::{memchr, memchr2, memrchr2};
+
+use crate::hint::{self, Hint};
+use crate::rules::{Stream, Table};
+
+/// A line longer than this is read in pieces of this size around what was found.
+const LINE_MAX: usize = 4 * 1024;
+/// A piece of a line without an end is looked at once it is this long.
+const CARRY_MAX: usize = 64 * 1024;
+/// What of a quoted line is kept.
+const QUOTE_MAX: usize = 600;
+/// How often one pattern is looked at closely before only the end of the output counts for it.
+const LOOKS_MAX: u32 = 20_000;
+/// The last part of each stream is read again for patterns that were cut off by `LOOKS_MAX`.
+const TAIL: usize = 8 * 1024;
+
+/// A line of the output that matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The line, without colours and surrounding space, shortened if it was very long.
+    pub text: String,
+    /// Its number in its stream, counted from 1.
+    pub line: u64,
+    /// Its stream.
+    pub stream: Stream,
+}
+
+/// The first and the last line of those that matched.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    pub(crate) first: Found,
+    pub(crate) last: Found,
+    pub(crate) pattern: u16,
+}
+
+/// What one table of rules found in the output.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    /// For each rule: the lines that prove it.
+    pub(crate) rules: Vec<Option<Box<Span>>>,
+    /// For each pattern: the lines that have it.
+    pub(crate) patterns: Vec<Option<Box<Span>>>,
+    looks: Vec<u32>,
+}
+
+impl Findings {
+    fn new(table: &Table) -> Findings {
+        let none = |count: usize| std::iter::repeat_with(|| None).take(count).collect();
+        Findings {
+            rules: none(table.rules().len()),
+            patterns: none(table.pattern_count()),
+            looks: vec![0; table.pattern_count()],
+        }
+    }
+
+    pub(crate) fn has(&self, pattern: u16) -> bool {
+        self.patterns[usize::from(pattern)].is_some()
+    }
+}
+
+/// The part of a stream that has not ended in a line break yet, and what was seen of the stream.
+#[derive(Debug, Default)]
+struct Lane {
+    carry: Vec<u8>,
+    lines: u64,
+    bytes: u64,
+    visible: bool,
+    tail: Vec<u8>,
+}
+
+/// An output being read.
+#[derive(Debug)]
+pub struct Reading<'r> {
+    tables: &'r [Table],
+    findings: Vec<Findings>,
+    lanes: [Lane; 3],
+    hint: Option<Hint>,
+    lower: String,
+    last_line: Option<Found>,
+}
+
+impl<'r> Reading<'r> {
+    /// Starts to read an output with these tables.
+    pub fn new(tables: &'r [Table]) -> Reading<'r> {
+        Reading {
+            tables,
+            findings: tables.iter().map(Findings::new).collect(),
+            lanes: Default::default(),
+            hint: None,
+            lower: String::new(),
+            last_line: None,
+        }
+    }
+
+    /// Reads the next piece of a stream.
+    pub fn feed(&mut self, stream: Stream, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let lane = &mut self.lanes[stream as usize];
+        lane.bytes += bytes.len() as u64;
+        lane.visible = lane.visible || bytes.iter().any(|byte| !byte.is_ascii_whitespace());
+        keep_tail(&mut lane.tail, bytes);
+        let mut rest = bytes;
+        if !self.lanes[stream as usize].carry.is_empty() {
+            let end = memchr(b'\n', rest).map(|at| at + 1);
+            let (head, tail) = rest.split_at(end.unwrap_or(rest.len()));
+            let mut carry = std::mem::take(&mut self.lanes[stream as usize].carry);
+            carry.extend_from_slice(head);
+            rest = tail;
+            if end.is_some() || carry.len() >= CARRY_MAX {
+                self.scan(stream, &carry);
+                // A word cut in two at the seam is still found: the end of the piece is read again with the next.
+                carry.drain(..if end.is_some() { carry.len() } else { carry.len() - QUOTE_MAX });
+            }
+            self.lanes[stream as usize].carry = carry;
+        }
+        let whole = memchr::memrchr(b'\n', rest).map_or(0, |at| at + 1);
+        let (lines, open) = rest.split_at(whole);
+        self.scan(stream, lines);
+        match open.len() {
+            0 => {}
+            1..CARRY_MAX => self.lanes[stream as usize].carry.extend_from_slice(open),
+            long => {
+                self.scan(stream, open);
+                self.lanes[stream as usize].carry.extend_from_slice(&open[long - QUOTE_MAX..]);
+            }
+        }
+    }
+
+    /// Ends the reading: what is left over counts as a line.
+    pub(crate) fn close(mut self) -> Seen {
+        for stream in [Stream::Stdout, Stream::Stderr, Stream::Merged] {
+            let rest = std::mem::take(&mut self.lanes[stream as usize].carry);
+            self.scan(stream, &rest);
+            if self.findings.iter().any(|findings| findings.looks.iter().any(|looks| *looks >= LOOKS_MAX)) {
+                let tail = std::mem::take(&mut self.lanes[stream as usize].tail);
+                self.findings.iter_mut().for_each(|findings| findings.looks.fill(0));
+                let lines = &mut self.lanes[stream as usize].lines;
+                *lines = lines.saturating_sub(memchr::memchr_iter(b'\n', &tail).count() as u64);
+                self.scan(stream, &tail);
+            }
+        }
+        let tails = self.lanes.each_ref().map(|lane| String::from_utf8_lossy(&lane.tail).into_owned());
+        Seen {
+            printed: self.lanes.each_ref().map(|lane| lane.visible),
+            tails,
+            findings: self.findings,
+            hint: self.hint,
+        }
+    }
+
+    /// Looks for anchors in whole lines.
+    fn scan(&mut self, stream: Stream, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        if memchr2(0x1b, 0, text).is_some() {
+            let plain = without_escapes(text);
+            self.scan_plain(stream, &plain);
+        } else {
+            self.scan_plain(stream, text);
+        }
+    }
+
+    fn scan_plain(&mut self, stream: Stream, text: &[u8]) {
+        let tables = self.tables;
+        let base = self.lanes[stream as usize].lines;
+        for (index, table) in tables.iter().enumerate() {
+            let (mut counted, mut lines, mut from) = (0, base, 0);
+            if !table.loose().is_empty() {
+                self.try_loose(index, stream, text, base);
+            }
+            while let Some(end) = table.anchors().next(text, from) {
+                let start = memrchr2(b'\n', b'\r', &text[..end]).map_or(0, |at| at + 1).max(end.saturating_sub(LINE_MAX / 2));
+                let stop = memchr2(b'\n', b'\r', &text[end..]).map_or(text.len(), |at| end + at);
+                let stop = stop.min(end + LINE_MAX / 2);
+                lines += memchr::memchr_iter(b'\n', &text[counted..start]).count() as u64;
+                counted = start;
+                self.look(index, stream, &text[start..stop], lines + 1);
+                from = stop;
+            }
+        }
+        self.lanes[stream as usize].lines = base + memchr::memchr_iter(b'\n', text).count() as u64;
+    }
+
+    /// Tries the patterns without fixed text on every line: only a user's own file has such.
+    fn try_loose(&mut self, index: usize, stream: Stream, text: &[u8], base: u64) {
+        let table = &self.tables[index];
+        for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]);
+            lower_into(&mut self.lower, &line);
+            for pattern in table.loose() {
+                take(table, &mut self.findings[index], *pattern, &line, &self.lower, stream, base + number as u64 + 1);
+            }
+        }
+    }
+
+    /// Looks at one line closely: every pattern whose anchor it has is tried.
+    fn look(&mut self, index: usize, stream: Stream, line: &[u8], number: u64) {
+        let table = &self.tables[index];
+        let findings = &mut self.findings[index];
+        let mut wanted: Vec<u16> = Vec::new();
+        table.anchors().each(line, |pattern| {
+            let looks = &mut findings.looks[usize::from(pattern)];
+            if *looks < LOOKS_MAX && !wanted.contains(&pattern) {
+                *looks += 1;
+                wanted.push(pattern);
+            }
+        });
+        if wanted.is_empty() {
+            return;
+        }
+        let line = String::from_utf8_lossy(line);
+        lower_into(&mut self.lower, &line);
+        for pattern in wanted {
+            take(table, findings, pattern, &line, &self.lower, stream, number);
+        }
+        if self.hint.is_none() {
+            self.hint = hint::in_line(&line, None);
+        }
+    }
+}
+
+/// Everything that is known of an output once it has ended.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) findings: Vec<Findings>,
+    pub(crate) hint: Option<Hint>,
+    /// Whether anything but white space was printed, by stream.
+    pub(crate) printed: [bool; 3],
+    /// The end of each stream.
+    pub(crate) tails: [String; 3],
+}
+
+/// Notes that `line` has `pattern`, if it has, for the pattern itself and for the rules that claim it.
+fn take(table: &Table, findings: &mut Findings, pattern: u16, line: &str, lower: &str, stream: Stream, number: u64) {
+    if !table.matches(pattern, line, lower) {
+        return;
+    }
+    let found = || Found { text: quote(line), line: number, stream };
+    note(&mut findings.patterns[usize::from(pattern)], pattern, found);
+    for rule_index in table.claims(pattern) {
+        let rule = &table.rules()[usize::from(*rule_index)];
+        let elsewhere = rule.lines.stream.is_some_and(|wanted| stream != Stream::Merged && stream != wanted);
+        if !elsewhere && !rule.lines.unless.iter().any(|veto| table.matches(*veto, line, lower)) {
+            note(&mut findings.rules[usize::from(*rule_index)], pattern, found);
+        }
+    }
+}
+
+fn note(place: &mut Option<Box<Span>>, pattern: u16, found: impl Fn() -> Found) {
+    match place {
+        Some(span) => span.last = found(),
+        None => *place = Some(Box::new(Span { first: found(), last: found(), pattern })),
+    }
+}
+
+/// Shortens a line to what can be quoted.
+fn quote(line: &str) -> String {
+    let line = line.trim();
+    match line.char_indices().nth(QUOTE_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+fn lower_into(lower: &mut String, line: &str) {
+    lower.clear();
+    lower.push_str(line);
+    lower.make_ascii_lowercase();
+}
+
+fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
+    match bytes.len() {
+        long if long >= TAIL => {
+            tail.clear();
+            tail.extend_from_slice(&bytes[long - TAIL..]);
+        }
+        short => {
+            if tail.len() + short > 2 * TAIL {
+                tail.drain(..tail.len() - TAIL);
+            }
+            tail.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Drops terminal escapes, and the NULs that make UTF-16 unreadable.
+pub(crate) fn without_escapes(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = memchr2(0x1b, 0, &text[at..]) {
+        plain.extend_from_slice(&text[at..at + found]);
+        at += found;
+        at += match (text[at], text.get(at + 1)) {
+            (0, _) => 1,
+            (_, Some(b'[')) => {
+                let parameters = text[at + 2..].iter().take_while(|byte| (0x20..0x40).contains(*byte)).count();
+                (2 + parameters + 1).min(text.len() - at)
+            }
+            (_, Some(b']')) => {
+                let title = text[at + 2..].iter().take(512).take_while(|byte| !matches!(byte, 0x07 | 0x1b | b'\n')).count();
+                let terminator = match (text.get(at + 2 + title), text.get(at + 3 + title)) {
+                    (Some(0x07), _) => 1,
+                    (Some(0x1b), Some(b'\\')) => 2,
+                    (_, _) => 0,
+                };
+                2 + title + terminator
+            }
+            (_, Some(_)) => 2,
+            (_, None) => 1,
+        };
+    }
+    plain.extend_from_slice(&text[at.min(text.len())..]);
+    plain
+}

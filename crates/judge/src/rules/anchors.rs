@@ -1,0 +1,223 @@
+//! Finds the lines worth reading: one pass over the output, whatever the number of rules.
+//!
+//! Every pattern contributes a short *anchor*, six bytes that any line it matches must contain. A Wu-Manber search over
+//! all anchors skips through the text by up to four bytes a step; only lines with an anchor are looked at closely.
+//! Letter case is folded for ASCII. The tables are plain numbers, so the build script can write them into the binary.
+
+use std::borrow::Cow;
+
+use super::file::as_regex;
+
+/// The length of an anchor.
+pub const WIDTH: usize = 6;
+/// How many bytes decide about a skip.
+const BLOCK: usize = 3;
+/// The number of different blocks told apart.
+const BLOCKS: usize = 1 << 15;
+
+/// The search tables. `P` names what an anchor belongs to.
+#[derive(Debug, Clone, Default)]
+pub struct Anchors {
+    /// For each block: how far the window may move.
+    pub shift: Cow<'static, [u8]>,
+    /// For each block: where its anchors start in `entries`; the next head is the end.
+    pub heads: Cow<'static, [u16]>,
+    /// The anchors, grouped by their last block, with the pattern each belongs to.
+    pub entries: Cow<'static, [([u8; WIDTH], u16)]>,
+}
+
+/// Folds case roughly but fast; equal letters stay equal.
+fn block_at(window_end: &[u8; BLOCK]) -> usize {
+    let [a, b, c] = window_end.map(|byte| usize::from(byte | 0x20));
+    ((a << 10) ^ (b << 5) ^ c) & (BLOCKS - 1)
+}
+
+impl Anchors {
+    /// Builds the tables for `(anchor, pattern)` pairs.
+    pub fn build(pairs: &[([u8; WIDTH], u16)]) -> Anchors {
+        let mut shift = vec![(WIDTH - BLOCK + 1) as u8; BLOCKS];
+        let mut grouped: Vec<(usize, ([u8; WIDTH], u16))> = Vec::with_capacity(pairs.len());
+        for pair in pairs {
+            for end in BLOCK..=WIDTH {
+                let block = block_at(&[pair.0[end - 3], pair.0[end - 2], pair.0[end - 1]]);
+                shift[block] = shift[block].min((WIDTH - end) as u8);
+                if end == WIDTH {
+                    grouped.push((block, *pair));
+                }
+            }
+        }
+        grouped.sort_unstable();
+        grouped.dedup();
+        let mut heads = vec![0_u16; BLOCKS + 1];
+        for (block, _) in &grouped {
+            heads[block + 1] += 1;
+        }
+        for block in 0..BLOCKS {
+            heads[block + 1] += heads[block];
+        }
+        let entries: Vec<_> = grouped.into_iter().map(|(_, pair)| pair).collect();
+        Anchors { shift: shift.into(), heads: heads.into(), entries: entries.into() }
+    }
+
+    /// Returns the position after the next anchor in `text` at or behind `from`, as the end of its window.
+    pub fn next(&self, text: &[u8], from: usize) -> Option<usize> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let mut end = from + WIDTH;
+        while let Some(window_end) = text.get(end - BLOCK..end) {
+            let block = block_at(&[window_end[0], window_end[1], window_end[2]]);
+            match self.shift[block] {
+                0 => {
+                    if self.at(&text[end - WIDTH..end], block).next().is_some() {
+                        return Some(end);
+                    }
+                    end += 1;
+                }
+                skip => end += usize::from(skip),
+            }
+        }
+        None
+    }
+
+    /// Calls `found` with the pattern of every anchor in `text`, in order of position.
+    pub fn each(&self, text: &[u8], mut found: impl FnMut(u16)) {
+        let mut from = 0;
+        while let Some(end) = self.next(text, from) {
+            let window = &text[end - WIDTH..end];
+            self.at(window, block_at(&[window[3], window[4], window[5]])).for_each(&mut found);
+            from = end - WIDTH + 1;
+        }
+    }
+
+    fn at<'a>(&'a self, window: &'a [u8], block: usize) -> impl Iterator<Item = u16> + 'a {
+        let range = usize::from(self.heads[block])..usize::from(self.heads[block + 1]);
+        let same = move |anchor: &[u8; WIDTH]| anchor.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
+        self.entries[range].iter().filter(move |(anchor, _)| same(anchor)).map(|(_, pattern)| *pattern)
+    }
+}
+
+/// Returns the anchors of a pattern: one for plain text, one for each branch of a regular expression.
+/// Nothing is returned where some line could match without any six fixed bytes.
+pub fn of_pattern(pattern: &str) -> Option<Vec<[u8; WIDTH]>> {
+    match as_regex(pattern) {
+        None => rarest(&pattern.to_ascii_lowercase()).map(|anchor| vec![anchor]),
+        Some(source) => {
+            let branches = branches(source);
+            branches.iter().map(|branch| fixed_runs(branch).iter().filter_map(|run| rarest(run)).min_by_key(cost)).collect()
+        }
+    }
+}
+
+/// Picks the six bytes of `text` that are least likely to stand in an ordinary line.
+fn rarest(text: &str) -> Option<[u8; WIDTH]> {
+    let windows = text.as_bytes().windows(WIDTH).filter_map(|window| <[u8; WIDTH]>::try_from(window).ok());
+    windows.min_by_key(cost)
+}
+
+/// Estimates how common a window is: letters by their share in English, digits and signs as rarer.
+fn cost(window: &[u8; WIDTH]) -> u32 {
+    const BY_SHARE: &[u8] = b" etaoinsrhldcumfpgwybvkxjqz";
+    let share = |byte: &u8| BY_SHARE.iter().position(|common| common == byte).map_or(4, |place| 30 - place as u32);
+    window.iter().map(share).sum()
+}
+
+/// Splits a regular expression at its outermost `|`.
+fn branches(source: &str) -> Vec<&str> {
+    let (mut depth, mut class, mut escaped, mut start) = (0_u32, false, false, 0);
+    let mut found = Vec::new();
+    for (at, sign) in source.char_indices() {
+        match (escaped, class, sign) {
+            (true, _, _) => escaped = false,
+            (false, _, '\\') => escaped = true,
+            (false, true, ']') => class = false,
+            (false, true, _) => {}
+            (false, false, '[') => class = true,
+            (false, false, '(') => depth += 1,
+            (false, false, ')') => depth = depth.saturating_sub(1),
+            (false, false, '|') if depth == 0 => {
+                found.push(&source[start..at]);
+                start = at + 1;
+            }
+            (false, false, _) => {}
+        }
+    }
+    found.push(&source[start..]);
+    found
+}
+
+/// Lists the runs of fixed text outside of groups and classes in one branch, in lower case.
+fn fixed_runs(branch: &str) -> Vec<String> {
+    let mut runs = vec![String::new()];
+    let (mut depth, mut class) = (0_u32, false);
+    let mut signs = branch.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let fixed = match sign {
+            '\\' => match signs.next() {
+                Some(next) if !next.is_alphanumeric() => Some(next),
+                Some(_) | None => None,
+            },
+            '[' if !class => {
+                class = true;
+                None
+            }
+            ']' if class => {
+                class = false;
+                None
+            }
+            '(' if !class => {
+                depth += 1;
+                None
+            }
+            ')' if !class => {
+                depth = depth.saturating_sub(1);
+                None
+            }
+            '{' if !class => {
+                let _count = signs.by_ref().find(|sign| *sign == '}');
+                None
+            }
+            '.' | '^' | '$' | '*' | '+' | '?' => None,
+            plain => Some(plain),
+        };
+        let optional = matches!(signs.peek(), Some('?' | '*' | '{'));
+        match fixed {
+            Some(sign) if depth == 0 && !class && !optional => {
+                if let Some(run) = runs.last_mut() {
+                    run.push(sign.to_ascii_lowercase());
+                }
+            }
+            Some(_) | None => runs.push(String::new()),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_of_a_pattern_stand_in_every_line_it_matches() {
+        let check = |pattern: &str, expected: &[&str]| {
+            let found = of_pattern(pattern).unwrap_or_default();
+            let found: Vec<_> = found.iter().map(|anchor| String::from_utf8_lossy(anchor).into_owned()).collect();
+            assert_eq!(found, expected, "{pattern}");
+        };
+        check("killed", &["killed"]);
+        check("short", &[]);
+        check(r"/^error\[e\d+\]/", &["error["]);
+        check(r"/colou?r mode|no such thing/", &["r mode", "o such"]);
+        check(r"/(foobar|foobaz)/", &[]);
+        check(r"/a{3}bcdefgh/", &["bcdefg"]);
+    }
+
+    #[test]
+    fn every_place_of_every_anchor_is_found_whatever_its_case() {
+        let pairs = [(*b"denied", 0), (*b"killed", 1), (*b"illedx", 2)];
+        let anchors = Anchors::build(&pairs);
+        let mut found = Vec::new();
+        anchors.each(b"Access DENIED; xkilledX and denied", |pattern| found.push(pattern));
+        assert_eq!(found, [0, 1, 2, 0]);
+    }
+}

@@ -1,0 +1,138 @@
+//! What follows from a diagnosis: who can fix it, what the call may have done, and whether the same call may run again.
+//!
+//! "May this run again?" is answered here, in [`Verdict::of`], and nowhere else.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::diagnose::Diagnosis;
+use crate::kind::{Kind, Stage, vocabulary};
+use crate::nature::Nature;
+use crate::retry::Policy;
+use crate::rules::builtin;
+
+vocabulary! {
+    /// Who can do something about a failure.
+    FixBy {
+        /// Nobody needs to: it heals by itself.
+        Wait = "wait",
+        /// The model, by another call or by changing code.
+        Model = "model",
+        /// Whoever may change this machine: install, start, free.
+        Environment = "environment",
+        /// A person: credentials, permissions, decisions.
+        Person = "person",
+        /// Nobody.
+        Nobody = "nobody",
+    }
+}
+
+vocabulary! {
+    /// What a call may have done before it failed.
+    Effect {
+        /// It changed nothing.
+        Nothing = "nothing",
+        /// It may have changed something.
+        Maybe = "maybe",
+        /// It did what it was asked for.
+        Applied = "applied",
+    }
+}
+
+/// May the same call run again?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// At once.
+    Now,
+    /// After this wait.
+    After(Duration),
+    /// Only when something that matters has changed.
+    IfChanged,
+    /// It cannot work, whatever changes around it.
+    Never,
+}
+
+impl Again {
+    /// The word as it stands in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Again::Now => "now",
+            Again::After(_) => "after",
+            Again::IfChanged => "if_changed",
+            Again::Never => "never",
+        }
+    }
+}
+
+/// What follows from a kind alone; one row of `rules/kinds.toml`.
+#[derive(Debug)]
+pub(crate) struct KindRow {
+    pub(crate) title: [&'static str; 2],
+    pub(crate) transient: bool,
+    pub(crate) fix_by: FixBy,
+    pub(crate) never_again: bool,
+    pub(crate) error_type: &'static str,
+    pub(crate) category: &'static str,
+    pub(crate) tag: &'static str,
+    pub(crate) advice: &'static [&'static str],
+}
+
+impl Kind {
+    pub(crate) fn row(self) -> &'static KindRow {
+        &builtin::KINDS[self as usize]
+    }
+}
+
+/// The three answers about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Who can fix it.
+    pub fix_by: FixBy,
+    /// What the call may have done already.
+    pub effect: Effect,
+    /// May the same call run again?
+    pub again: Again,
+}
+
+impl Verdict {
+    /// Judges a diagnosis in the light of what the call does.
+    pub fn of(diagnosis: &Diagnosis, nature: Nature) -> Verdict {
+        let effect = diagnosis.effect.unwrap_or_else(|| effect(diagnosis, nature));
+        let fix_by = match diagnosis.transient {
+            true => FixBy::Wait,
+            false => diagnosis.fix_by,
+        };
+        Verdict { fix_by, effect, again: again(diagnosis, nature, effect) }
+    }
+}
+
+fn effect(diagnosis: &Diagnosis, nature: Nature) -> Effect {
+    match (diagnosis.kind, diagnosis.stage, nature) {
+        (_, _, Nature::ReadOnly) | (_, Some(Stage::Rejected), _) => Effect::Nothing,
+        (Kind::NotAnError, _, _) => Effect::Applied,
+        (Kind::CommandNotFound | Kind::Validation | Kind::RateLimited | Kind::Auth, _, _) => Effect::Nothing,
+        (_, _, Nature::Idempotent | Nature::Writes | Nature::Unknown) => Effect::Maybe,
+    }
+}
+
+fn again(diagnosis: &Diagnosis, nature: Nature, effect: Effect) -> Again {
+    if !diagnosis.transient {
+        return if diagnosis.kind.row().never_again { Again::Never } else { Again::IfChanged };
+    }
+    // What may have happened once must not happen twice; only the caller can look whether it did.
+    let twice_is_harmless = match (effect, nature) {
+        (Effect::Nothing, _) | (_, Nature::ReadOnly | Nature::Idempotent) => true,
+        (Effect::Maybe | Effect::Applied, Nature::Writes) => false,
+        (Effect::Maybe, Nature::Unknown) => true,
+        (Effect::Applied, Nature::Unknown) => false,
+    };
+    if !twice_is_harmless {
+        return Again::IfChanged;
+    }
+    let wait = diagnosis.hint.map_or(Policy::built_in().row(diagnosis.kind).first_wait, |hint| hint.wait);
+    match wait.is_zero() {
+        true => Again::Now,
+        false => Again::After(wait),
+    }
+}
