@@ -7,6 +7,8 @@
 mod after;
 mod before;
 mod preset;
+mod replay;
+pub mod see;
 mod sight;
 mod standing;
 
@@ -14,6 +16,7 @@ mod standing;
 mod tests;
 
 pub use preset::{Limits, Preset, Row, Settings};
+pub use replay::{Judged, Recorded, Replay};
 pub use sight::{
     Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
 };
