@@ -229,7 +229,8 @@ impl Case<'_> {
             stage: self.stage(kind),
             confidence,
             rule: String::new(),
-            evidence: None,
+            // The last words are what a person would look at next, even where they prove nothing.
+            evidence: self.seen.last_line.clone().filter(|_| kind == Kind::Unknown),
             subject: None,
             transient: false,
             fix_by: row.fix_by,
