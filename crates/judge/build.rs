@@ -11,6 +11,8 @@ use anchors::{Anchors, WIDTH};
 use file::FileRule;
 use kind::Kind;
 
+#[path = "build/commands.rs"]
+mod commands;
 #[path = "build/ladder.rs"]
 mod ladder;
 #[path = "build/retry.rs"]
@@ -37,6 +39,7 @@ fn main() {
     for source in ["build.rs", "build", "src/kind.rs", "src/rules/anchors.rs", "src/rules/file.rs", "src/retry/file.rs"] {
         println!("cargo::rerun-if-changed={source}");
     }
+    commands::generate(&rules_dir, Path::new(&out_dir));
     let ladder = ladder::tables(&rules_dir) + &ladder::texts(&rules_dir);
     fs::write(Path::new(&out_dir).join("ladder.rs"), ladder).expect("OUT_DIR can be written");
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");

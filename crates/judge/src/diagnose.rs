@@ -208,7 +208,7 @@ impl Case<'_> {
         }
         let named = evidence.is_some_and(|found| names_loopback(&found.text));
         let asked = || {
-            let hosts: Vec<&str> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
+            let hosts: Vec<String> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
             !hosts.is_empty() && hosts.iter().all(|host| names_loopback(host))
         };
         named || asked()

@@ -105,7 +105,7 @@ const SURE: f32 = 0.8;
 const GUESS: f32 = 0.5;
 
 fn fault(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, text: &str, masked_text: &str) -> Fault {
-    let line = diagnosis.evidence.as_ref().map(|found| found.line.clone());
+    let line = diagnosis.evidence.as_ref().map(|found| found.text.clone());
     let line = line.unwrap_or_else(|| last_line(text).to_owned());
     let kind = diagnosis.kind;
     let family = fingerprint::family(&observation.call);
