@@ -1,6 +1,6 @@
 //! What is said with a result, and what is remembered of it.
 
-use super::before::{cycle_of, look_track, plain};
+use super::before::{cycle_of, intent_track, look_track, plain};
 use super::preset::{self, Limits, Settings};
 use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
 use super::standing::{Known, Lap, Look, Standing, Streak, answers};
@@ -45,10 +45,7 @@ impl Clerk<'_> {
 
     fn failed(&mut self, fault: &Fault) -> Decision {
         let sight = self.sight;
-        let variant = match sight.speaker {
-            Speaker::Shell => Track::Variant,
-            Speaker::Tool => Track::Repeat,
-        };
+        let variant = intent_track(sight, fault.kind);
         let mut said = self.strike(sight.exact, Track::Repeat, fault);
         if sight.intent != sight.exact {
             said = said.or_stronger(self.strike(sight.intent, variant, fault));
@@ -124,13 +121,14 @@ impl Clerk<'_> {
         let limits = self.limits(track, Firmness::Certain, fault.kind);
         let (tick, turn) = (self.standing.tick, self.standing.turn);
         let agent = self.standing.agent_mut(self.moment.agent);
-        let before = agent.streaks.get(tool).filter(|streak| streak.answer == self.ending.masked);
+        let answer = if fault.opaque { self.ending.masked } else { self.ending.bytes };
+        let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
         let rung = rung_of(limits, length);
         let told = before.map_or(Rung::Observe, |streak| streak.told).max(rung);
         let streak = Streak {
-            answer: self.ending.masked,
+            answer,
             length,
             track,
             kind: fault.kind,
@@ -223,11 +221,11 @@ impl Clerk<'_> {
     }
 
     fn is_repeated_answer(&self) -> bool {
-        self.standing.looks.get(self.sight.intent).is_some_and(|look| look.answer == self.answer())
+        self.standing.looks.get(self.sight.exact).is_some_and(|look| look.answer == self.answer())
     }
 
     fn is_last_call(&self) -> bool {
-        self.standing.agent(self.moment.agent).is_some_and(|agent| agent.last == self.sight.intent)
+        self.standing.agent(self.moment.agent).is_some_and(|agent| agent.last == self.sight.exact)
     }
 
     /// Counts an answer.
@@ -235,7 +233,7 @@ impl Clerk<'_> {
         let (sight, answer) = (self.sight, self.answer());
         let standing = &*self.standing;
         let world = standing.world.count;
-        let before = standing.looks.get(sight.intent);
+        let before = standing.looks.get(sight.exact);
         let before = before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
         let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
         let in_a_row = self.is_last_call();
@@ -258,7 +256,7 @@ impl Clerk<'_> {
         let seen = look.seen;
         let look = Look { told: look.told.max(rung), ..look };
         let alive = look.state == State::Alive;
-        self.standing.looks.put(sight.intent, self.standing.tick, look);
+        self.standing.looks.put(sight.exact, self.standing.tick, look);
         let said = decision(rung, plain(track, seen));
         if !answers(sight.manner) {
             return said;
@@ -293,7 +291,7 @@ impl Clerk<'_> {
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let alive = self.ending.state == State::Alive || self.sight.waits;
         let agent = self.standing.agent_mut(self.moment.agent);
-        agent.remember(self.sight.intent, self.ending.bytes);
+        agent.remember(self.sight.exact, self.ending.bytes);
         if alive {
             agent.start_over();
         }

@@ -1,7 +1,7 @@
 //! May this call run? Decided from the calls before it and its own words, never from its result.
 
 use super::preset::{self, Limits, Settings};
-use super::sight::{Firmness, Moment, Print, Sight, Speaker, State};
+use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
 use super::standing::{Agent, Known, Look, Standing};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
@@ -62,10 +62,7 @@ struct Court<'a> {
 impl Court<'_> {
     fn strongest(&self) -> Option<Charge> {
         let sight = self.sight;
-        let variant = match sight.speaker {
-            Speaker::Shell => Track::Variant,
-            Speaker::Tool => Track::Repeat,
-        };
+        let variant = self.standing.known.get(sight.intent).map_or(Track::Variant, |known| intent_track(sight, known.kind));
         let mut charges = vec![
             self.known(sight.exact, Track::Repeat),
             self.known(sight.intent, variant),
@@ -131,7 +128,7 @@ impl Court<'_> {
 
     /// An answer that was given before, and nothing moved since.
     fn look(&self) -> Option<Charge> {
-        let look = self.standing.looks.get(self.sight.intent)?;
+        let look = self.standing.looks.get(self.sight.exact)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
         if look.world != self.standing.world.count || look.state == State::Alive || parallel || self.sight.waits {
             return None;
@@ -140,7 +137,7 @@ impl Court<'_> {
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
-        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(self.sight.intent) })
+        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(self.sight.exact) })
     }
 
     /// A run whose output no change has moved.
@@ -179,13 +176,23 @@ impl Court<'_> {
     fn cycle(&self, agent: &Agent) -> Option<Charge> {
         let (period, laps) = cycle_of(&agent.history)?;
         let (next, _) = agent.history[agent.history.len() - period];
-        if next != self.sight.intent {
+        if next != self.sight.exact {
             return None;
         }
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, laps, agent.cycle_told, self.standing.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Cycle, laps)) };
         Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+    }
+}
+
+/// What a failure of the same intent counts for. A tool that looks at the same thing for another reason finds the same;
+/// everywhere else other words may make a difference.
+pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
+    let vague = matches!(kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CodeError);
+    match (sight.speaker, sight.manner) {
+        (Speaker::Tool, Manner::Looks) if !vague => Track::Repeat,
+        _ => Track::Variant,
     }
 }
 
@@ -196,7 +203,7 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
 
 /// Which look it is: at something that may move by itself, the same one in a row, or just another one.
 pub(super) fn look_track(look: &Look, agent: Option<&Agent>, sight: &Sight) -> Track {
-    let in_a_row = look.in_a_row == look.seen && agent.is_some_and(|agent| agent.last == sight.intent);
+    let in_a_row = look.in_a_row == look.seen && agent.is_some_and(|agent| agent.last == sight.exact);
     if look.polls {
         Track::Poll
     } else if in_a_row {

@@ -1,6 +1,6 @@
 //! Reads calls and results into what the ladder compares. All knowledge of shells, tools and outputs ends here.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::preset;
 use super::sight::{Change, Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot};
@@ -42,12 +42,21 @@ pub fn sight(call: &Call) -> Sight {
         None => tool_manner(call),
     };
     let approach = nature::approach(call);
+    let plain = plainer(call);
+    let fields = field_names(&call.input);
+    let exact = Print::of(&["exact", fingerprint::call(&plain).as_str(), &fields]);
+    // What a look asks is all there is to it, filters and pages included; a variant of it is another question.
+    let intent = match (&script, manner) {
+        (Some(_), Manner::Looks) => exact,
+        (Some(_), _) => Print::of(&["intent", fingerprint::intent(call).as_str()]),
+        (None, _) => Print::of(&["intent", fingerprint::intent(&without_prose(&plain)).as_str(), &fields]),
+    };
     Sight {
         label: nature::shorter(&approach).to_owned(),
         tool_name: call.tool.clone(),
         tool: Print::of(&["tool", &call.tool]),
-        exact: Print::of(&["exact", fingerprint::call(call).as_str()]),
-        intent: Print::of(&["intent", fingerprint::intent(&without_prose(call)).as_str()]),
+        exact,
+        intent,
         approach: Print::of(&["approach", &approach]),
         roots,
         manner,
@@ -260,7 +269,8 @@ fn creates(call: &Call) -> bool {
 
 /// Does the script let time pass before it asks?
 fn sleeps(script: &Script) -> bool {
-    script.commands().iter().any(|command| command.program == "sleep" && command.role == Role::Plain)
+    let mut workers = script.commands().iter().filter(|command| command.role == Role::Plain && command.program != "cd");
+    workers.next().is_some_and(|command| command.program == "sleep")
 }
 
 /// Are all its programs such that only a broken shell makes them fail without a word?
@@ -304,9 +314,35 @@ fn contains_word(text: &str, word: &str) -> bool {
 fn without_prose(call: &Call) -> Call {
     let Value::Object(fields) = &call.input else { return call.clone() };
     let is_prose = |field: &str| preset::prose_fields().contains(&field.to_lowercase().as_str());
-    let kept: serde_json::Map<String, Value> =
+    let kept: Map<String, Value> =
         fields.iter().filter(|(field, _)| !is_prose(field)).map(|(field, value)| (field.clone(), value.clone())).collect();
     if kept.is_empty() { call.clone() } else { Call::new(call.tool.clone(), Value::Object(kept)) }
+}
+
+/// The call with its paths tidied, and with one way to write "nothing".
+fn plainer(call: &Call) -> Call {
+    let Value::Object(fields) = &call.input else { return call.clone() };
+    let plain = fields.iter().map(|(field, value)| {
+        let is_path = field.to_lowercase().ends_with("path") || matches!(field.as_str(), "file" | "filename" | "directory" | "dir");
+        let value = match value {
+            Value::String(text) if text.is_empty() => Value::Null,
+            Value::String(text) if is_path => Value::String(tidy(text)),
+            Value::Object(inner) if inner.is_empty() => Value::Null,
+            Value::Array(items) if items.is_empty() => Value::Null,
+            other => other.clone(),
+        };
+        (field.clone(), value)
+    });
+    Call::new(call.tool.clone(), Value::Object(plain.collect()))
+}
+
+/// Which arguments are given at all. To leave out an argument is a real change, to leave it empty another way is not.
+fn field_names(input: &Value) -> String {
+    let Value::Object(fields) = input else { return String::new() };
+    let is_prose = |field: &str| preset::prose_fields().contains(&field.to_lowercase().as_str());
+    let mut names: Vec<&str> = fields.keys().map(String::as_str).filter(|field| !is_prose(field)).collect();
+    names.sort_unstable();
+    names.join("\n")
 }
 
 /// A path without detours.

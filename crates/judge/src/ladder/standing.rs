@@ -261,7 +261,9 @@ impl World {
             self.recent.remove(0);
         }
         self.recent.push((tick, sight.names.clone()));
-        for target in &sight.targets {
+        // To touch a file is not to change it.
+        let changed: &[Print] = if change == Change::Trifle { &[] } else { &sight.targets };
+        for target in changed {
             self.touched.put(*target, tick, tick);
         }
     }
@@ -293,7 +295,7 @@ pub struct Standing {
     pub turn: u32,
     /// What is known to fail, under exact, intent, approach and root prints alike.
     pub known: Memory<Known>,
-    /// Answers that were given before, by intent.
+    /// Answers that were given before, by exact call.
     pub looks: Memory<Look>,
     /// Runs between changes, by intent.
     pub laps: Memory<Lap>,
