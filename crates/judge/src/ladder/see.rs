@@ -211,6 +211,8 @@ fn shell_manner(call: &Call, script: &Script) -> Manner {
     }
     match nature::of(call) {
         Nature::ReadOnly => Manner::Looks,
+        // `cd x && grep y` looks, although `cd` alone would not.
+        Nature::Unknown | Nature::Idempotent if script.is_reader() && !nature::moves_world(call) => Manner::Looks,
         Nature::Unknown if workers().any(is_written_on_the_spot) => Manner::Changes(Change::Script),
         Nature::Unknown | Nature::Idempotent | Nature::Writes if !nature::moves_world(call) => Manner::Runs,
         Nature::Unknown if !workers().any(|command| known_change(command).is_some()) => Manner::Runs,
@@ -342,7 +344,7 @@ fn field_names(input: &Value) -> String {
     let is_prose = |field: &str| preset::prose_fields().contains(&field.to_lowercase().as_str());
     let mut names: Vec<&str> = fields.keys().map(String::as_str).filter(|field| !is_prose(field)).collect();
     names.sort_unstable();
-    names.join("\n")
+    names.iter().map(|name| format!("{name}=")).collect()
 }
 
 /// A path without detours.
