@@ -40,8 +40,7 @@ fn main() {
         println!("cargo::rerun-if-changed={source}");
     }
     commands::generate(&rules_dir, Path::new(&out_dir));
-    let ladder = ladder::tables(&rules_dir) + &ladder::texts(&rules_dir);
-    fs::write(Path::new(&out_dir).join("ladder.rs"), ladder).expect("OUT_DIR can be written");
+    ladder::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     let code = rules(&rules_dir, Path::new(&out_dir)) + &kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");

@@ -73,8 +73,14 @@ struct FileText {
     zh: String,
 }
 
+/// Writes both tables where the ladder includes them.
+pub fn compile(rules_dir: &Path, out_dir: &Path) {
+    fs::write(out_dir.join("ladder.rs"), tables(rules_dir)).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("ladder-texts.rs"), texts(rules_dir)).expect("OUT_DIR can be written");
+}
+
 /// The statics of `rules/ladder.toml`. A word that is none stops the build.
-pub fn tables(rules_dir: &Path) -> String {
+fn tables(rules_dir: &Path) -> String {
     let text = fs::read_to_string(rules_dir.join("ladder.toml")).expect("rules/ladder.toml is there");
     let file: FileLadder = toml::from_str(&text).unwrap_or_else(|error| panic!("rules/ladder.toml: {error}"));
     let mut code = String::from("static RUNGS: &[Row] = &[\n");
@@ -123,7 +129,7 @@ pub fn tables(rules_dir: &Path) -> String {
 }
 
 /// The statics of `rules/ladder-texts.toml`.
-pub fn texts(rules_dir: &Path) -> String {
+fn texts(rules_dir: &Path) -> String {
     let text = fs::read_to_string(rules_dir.join("ladder-texts.toml")).expect("rules/ladder-texts.toml is there");
     let rows: BTreeMap<String, FileText> =
         toml::from_str(&text).unwrap_or_else(|error| panic!("rules/ladder-texts.toml: {error}"));

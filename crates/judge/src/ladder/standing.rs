@@ -51,6 +51,11 @@ impl<T> Memory<T> {
         self.items.remove(&print);
     }
 
+    /// All that is remembered.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.values().map(|(_, item)| item)
+    }
+
     /// How much is remembered.
     pub fn len(&self) -> usize {
         self.items.len()
