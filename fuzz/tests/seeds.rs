@@ -29,7 +29,8 @@ fn the_built_in_rules_are_good_rules_of_a_person_too() {
 
 #[test]
 fn what_is_no_text_at_all_gets_an_answer() {
-    let garbage: [&[u8]; 6] = [b"", b"\0", b"\xff\xfe\x1e\x1e\x1e\x1e", &[0x1e; 64], &[b'('; 4096], &[b'`'; 4095]];
+    let garbage: [&[u8]; 6] =
+        [b"", b"\0", b"\xff\xfe\x1e\x1e\x1e\x1e", &[0x1e; 64], &[b'('; 4096], &[b'`'; 4095]];
     for (_, target) in TARGETS {
         garbage.iter().for_each(|bytes| target(bytes));
     }
