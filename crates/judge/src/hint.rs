@@ -416,7 +416,7 @@ fn is_advice(before: &str) -> bool {
     let before = before.trim_end();
     !NOT_ADVICE.iter().any(|word| {
         let at = before.len().saturating_sub(word.len());
-        let own_word = || word.starts_with('\'') || word == &"n't" || !before[..at].ends_with(is_name);
+        let own_word = || word.contains('\'') || !before[..at].ends_with(is_name);
         before.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(word)) && own_word()
     })
 }
