@@ -1,4 +1,6 @@
 //! Turns the tables under `rules/` into statics, so that a process which starts a hundred times an hour parses none.
+#![allow(clippy::print_stdout, reason = "a build script talks to cargo through its output")]
+#![allow(clippy::disallowed_methods, reason = "it reads the tables so that the judge need not")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +11,12 @@ use anchors::{Anchors, WIDTH};
 use file::FileRule;
 use kind::Kind;
 
+#[path = "build/commands.rs"]
+mod commands;
+#[path = "build/ladder.rs"]
+mod ladder;
+#[path = "build/retry.rs"]
+mod retry;
 #[allow(dead_code)]
 #[path = "src/kind.rs"]
 #[allow(unused_imports)]
@@ -28,7 +36,12 @@ fn main() {
     let rules_dir = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../rules");
     let out_dir = env::var("OUT_DIR").expect("cargo sets it");
     println!("cargo::rerun-if-changed={}", rules_dir.display());
-    println!("cargo::rerun-if-changed=build.rs");
+    for source in ["build.rs", "build", "src/kind.rs", "src/rules/anchors.rs", "src/rules/file.rs", "src/retry/file.rs"] {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    commands::generate(&rules_dir, Path::new(&out_dir));
+    ladder::compile(&rules_dir, Path::new(&out_dir));
+    retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     let code = rules(&rules_dir, Path::new(&out_dir)) + &kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");
 }
@@ -144,6 +157,7 @@ fn anchor_tables(rows: &[FileRule], patterns: &[(String, bool)], _out_dir: &Path
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileKind {
+    title: FileText,
     transient: bool,
     fix_by: String,
     again: String,
@@ -162,7 +176,9 @@ fn kinds(rules_dir: &Path) -> String {
         let row = rows.get(kind.word()).unwrap_or_else(|| panic!("rules/kinds.toml has no row for {kind}"));
         writeln!(
             code,
-            "KindRow {{ transient: {}, fix_by: FixBy::{}, never_again: {}, error_type: {:?}, category: {:?}, tag: {:?}, advice: &{:?} }},",
+            "KindRow {{ title: [{:?}, {:?}], transient: {}, fix_by: FixBy::{}, never_again: {}, error_type: {:?}, category: {:?}, tag: {:?}, advice: &{:?} }},",
+            row.title.en,
+            row.title.zh,
             row.transient,
             variant(&row.fix_by),
             row.again == "never",

@@ -1,3 +1,63 @@
-//! The project's own chores.
+//! The project's own chores, run as `cargo xtask <chore>`.
+//!
+//! Nothing here is part of the product: it drives cargo and the release binary from outside, as a person would.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who started them")]
 
-fn main() {}
+mod advisories;
+mod bench;
+mod check;
+mod fuzz;
+mod generate;
+mod licences;
+mod project;
+mod score;
+
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+
+const USAGE: &str = "\
+cargo xtask check [--keep-going]      everything that must hold before a change goes in
+cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save DIR]
+                  [--json] [--errors N] [--check | --record]
+                                      how well the release binary judges labelled failures and runs
+cargo xtask gen [--check]             write the generated pages under docs/
+cargo xtask bench [--quick] [--big] [--write]
+                                      how fast it is, beside others in the same run
+cargo xtask fuzz [--seconds N] [TARGET]...
+                                      throw garbage at it, a while for each target
+cargo xtask licences                  are all dependencies under licences we accept?";
+
+/// What went wrong, in words for the person who started the chore.
+type Fault = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    match run(lexopt::Parser::from_env()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("xtask: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
+    let chore = match args.next()? {
+        Some(Value(chore)) => chore.string()?,
+        Some(Long("help") | Short('h')) | None => {
+            println!("{USAGE}");
+            return Ok(());
+        }
+        Some(other) => return Err(other.unexpected().into()),
+    };
+    match &*chore {
+        "check" => check::run(args),
+        "score" => score::run(args),
+        "gen" => generate::run(args),
+        "bench" => bench::run(args),
+        "fuzz" => fuzz::run(args),
+        "licences" => licences::run(args),
+        "peak-memory" => bench::peak_memory(args),
+        unknown => Err(format!("there is no chore {unknown:?}\n{USAGE}").into()),
+    }
+}

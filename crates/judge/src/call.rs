@@ -21,19 +21,6 @@ impl Call {
     pub fn shell(command: impl Into<String>) -> Call {
         Call::new("Bash", serde_json::json!({ "command": command.into() }))
     }
-
-    /// Returns the shell command line, if this call runs one.
-    ///
-    /// Agents name the field differently; a list of words (as Codex sends) is one command whose last word is the
-    /// script when it starts a shell with `-c`.
-    pub fn command(&self) -> Option<&str> {
-        const FIELDS: [&str; 4] = ["command", "cmd", "script", "commandLine"];
-        FIELDS.iter().find_map(|field| match self.input.get(field)? {
-            Value::String(line) => Some(line.as_str()),
-            Value::Array(words) => words.last()?.as_str(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-        })
-    }
 }
 
 /// How a call ended. A missing exit code has its own name; it is never taken for 0.
@@ -65,6 +52,34 @@ pub enum Outcome {
     Denied,
     /// It ended, and nobody said how.
     NoExitCode,
+}
+
+impl Outcome {
+    /// The words for how a call ended, without the numbers some of them carry.
+    const WORDS: [(&'static str, Outcome); 8] = [
+        ("succeeded", Outcome::Succeeded),
+        ("timed_out", Outcome::TimedOut),
+        ("interrupted", Outcome::Interrupted),
+        ("rejected", Outcome::Rejected),
+        ("threw", Outcome::Threw),
+        ("reported_failure", Outcome::ReportedFailure),
+        ("denied", Outcome::Denied),
+        ("no_exit_code", Outcome::NoExitCode),
+    ];
+
+    /// The word as it stands in rule files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Exited { .. } => "exited",
+            Outcome::Signalled { .. } => "signalled",
+            other => Outcome::WORDS.iter().find(|(_, outcome)| *outcome == other).map_or("", |(word, _)| word),
+        }
+    }
+
+    /// Reads a word that needs no number beside it.
+    pub fn from_word(word: &str) -> Option<Outcome> {
+        Outcome::WORDS.iter().find(|(other, _)| *other == word).map(|(_, outcome)| *outcome)
+    }
 }
 
 /// A call with its outcome and what it printed.

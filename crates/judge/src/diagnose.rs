@@ -3,11 +3,11 @@
 //! A cause is only named with a rule that fired and the line that shows it. Where no rule fires the answer is `unknown`.
 
 use crate::call::{Call, Observation, Outcome};
-use crate::hint::Hint;
+use crate::hint::{Hint, HintSource};
 use crate::kind::{Kind, Stage};
 use crate::reading::{Findings, Found, Reading, Seen, Span};
 use crate::rules::{Rule, Stream, Table};
-use crate::shell::Script;
+use crate::shell::{self, Script};
 use crate::verdict::{Effect, FixBy};
 
 /// A cause, and how it is known.
@@ -87,7 +87,9 @@ impl Rules {
     /// Diagnoses a call whose output has been read.
     pub fn conclude(&self, reading: Reading<'_>, call: &Call, outcome: Outcome, status: Option<u16>) -> Diagnosis {
         let seen = reading.close();
-        let case = Case { call, script: call.command().map(Script::parse), outcome, status, seen: &seen };
+        let line = shell::line(call);
+        let script = line.as_deref().map(Script::parse);
+        let case = Case { call, line: line.as_deref(), script, outcome, status, seen: &seen };
         for (table, findings) in self.tables.iter().zip(&seen.findings) {
             if let Some(diagnosis) = case.best(table, findings) {
                 return diagnosis;
@@ -100,6 +102,7 @@ impl Rules {
 /// One call as a whole, with everything that is known of it.
 struct Case<'a> {
     call: &'a Call,
+    line: Option<&'a str>,
     script: Option<Script>,
     outcome: Outcome,
     status: Option<u16>,
@@ -134,7 +137,7 @@ impl Case<'_> {
         let free = |list_is_empty: bool, holds: bool| list_is_empty || holds;
         free(scope.exit.is_empty(), self.code().is_some_and(|code| scope.exit.contains(&code)))
             && free(scope.status.is_empty(), self.status.is_some_and(|status| has_status(&scope.status, status)))
-            && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == outcome_word(self.outcome)))
+            && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == self.outcome.word()))
             && free(scope.tool.is_empty(), scope.tool.iter().any(|name| same_tool(name, &self.call.tool)))
             && free(scope.program.is_empty(), self.runs(&scope.program))
             && free(scope.last.is_empty(), self.ends_in(&scope.last))
@@ -196,7 +199,7 @@ impl Case<'_> {
             transient,
             fix_by: rule.fix_by.unwrap_or(row.fix_by),
             effect: rule.effect,
-            hint: self.seen.hint.filter(|_| transient),
+            hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind)),
             advice,
         }
     }
@@ -208,7 +211,7 @@ impl Case<'_> {
         }
         let named = evidence.is_some_and(|found| names_loopback(&found.text));
         let asked = || {
-            let hosts: Vec<&str> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
+            let hosts: Vec<String> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
             !hosts.is_empty() && hosts.iter().all(|host| names_loopback(host))
         };
         named || asked()
@@ -229,7 +232,8 @@ impl Case<'_> {
             stage: self.stage(kind),
             confidence,
             rule: String::new(),
-            evidence: None,
+            // The last words are what a person would look at next, even where they prove nothing.
+            evidence: self.seen.last_line.clone().filter(|_| kind == Kind::Unknown),
             subject: None,
             transient: false,
             fix_by: row.fix_by,
@@ -284,7 +288,7 @@ impl Case<'_> {
     }
 
     fn command_has(&self, table: &Table, patterns: &[u16]) -> bool {
-        self.call.command().is_some_and(|command| {
+        self.line.is_some_and(|command| {
             let lower = command.to_ascii_lowercase();
             patterns.iter().any(|pattern| table.matches(*pattern, command, &lower))
         })
@@ -304,6 +308,11 @@ fn earlier(one: Option<&Span>, other: Option<&Span>) -> bool {
     }
 }
 
+/// The end of a limit's window says something only to whoever ran into the limit; servers send it with every answer.
+fn applies(hint: Hint, kind: Kind) -> bool {
+    hint.source != HintSource::RateLimitReset || kind == Kind::RateLimited
+}
+
 /// `5` stands for every 5xx.
 fn has_status(wanted: &[u16], status: u16) -> bool {
     wanted.iter().any(|one| *one == status || (*one < 10 && *one == status / 100))
@@ -320,19 +329,4 @@ fn names_loopback(text: &str) -> bool {
     const LOCAL: [&str; 7] = ["localhost", "127.0.0.1", "[::1]", "::1", "0.0.0.0", "unix:", ".sock"];
     let lower = text.to_ascii_lowercase();
     LOCAL.iter().any(|name| lower.contains(name))
-}
-
-fn outcome_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Succeeded => "succeeded",
-        Outcome::Exited { .. } => "exited",
-        Outcome::Signalled { .. } => "signalled",
-        Outcome::TimedOut => "timed_out",
-        Outcome::Interrupted => "interrupted",
-        Outcome::Rejected => "rejected",
-        Outcome::Threw => "threw",
-        Outcome::ReportedFailure => "reported_failure",
-        Outcome::Denied => "denied",
-        Outcome::NoExitCode => "no_exit_code",
-    }
 }

@@ -3,18 +3,25 @@
 //! This crate is pure: it reads no clock, no environment and no file, starts nothing and prints nothing. Time, dice and
 //! state come in as arguments, so every judgement can be replayed.
 
+mod alias;
 mod call;
 mod diagnose;
+pub mod fingerprint;
 pub mod hint;
 mod kind;
+pub mod ladder;
 pub mod nature;
 mod reading;
+pub mod retry;
 pub mod rules;
 pub mod shell;
+mod text;
 mod verdict;
 
+pub use alias::Aliases;
 pub use call::{Call, Observation, Outcome};
 pub use diagnose::{Diagnosis, Rules};
 pub use kind::{Kind, NotAWord, Stage};
 pub use reading::{Found, Reading};
+pub use text::{Lang, remedy};
 pub use verdict::{Again, Effect, FixBy, Verdict};

@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr2, memrchr2};
 
-use crate::hint::{self, Hint};
+use crate::hint::{self, Hint, UnixMillis};
 use crate::rules::{Stream, Table};
 
 /// A line longer than this is read in pieces of this size around what was found.
@@ -81,8 +81,8 @@ pub struct Reading<'r> {
     findings: Vec<Findings>,
     lanes: [Lane; 3],
     hint: Option<Hint>,
+    now: Option<UnixMillis>,
     lower: String,
-    last_line: Option<Found>,
 }
 
 impl<'r> Reading<'r> {
@@ -93,9 +93,14 @@ impl<'r> Reading<'r> {
             findings: tables.iter().map(Findings::new).collect(),
             lanes: Default::default(),
             hint: None,
+            now: None,
             lower: String::new(),
-            last_line: None,
         }
+    }
+
+    /// Tells the time, so that a date the other side names becomes a wait. A `Date` that it prints itself goes before.
+    pub fn at(self, now: UnixMillis) -> Reading<'r> {
+        Reading { now: Some(now), ..self }
     }
 
     /// Reads the next piece of a stream.
@@ -140,20 +145,28 @@ impl<'r> Reading<'r> {
             let rest = std::mem::take(&mut self.lanes[stream as usize].carry);
             self.scan(stream, &rest);
             if self.findings.iter().any(|findings| findings.looks.iter().any(|looks| *looks >= LOOKS_MAX)) {
-                let tail = std::mem::take(&mut self.lanes[stream as usize].tail);
+                let tail = self.lanes[stream as usize].tail.clone();
                 self.findings.iter_mut().for_each(|findings| findings.looks.fill(0));
                 let lines = &mut self.lanes[stream as usize].lines;
                 *lines = lines.saturating_sub(memchr::memchr_iter(b'\n', &tail).count() as u64);
                 self.scan(stream, &tail);
             }
         }
-        let tails = self.lanes.each_ref().map(|lane| String::from_utf8_lossy(&lane.tail).into_owned());
         Seen {
             printed: self.lanes.each_ref().map(|lane| lane.visible),
-            tails,
+            last_line: [Stream::Stderr, Stream::Merged, Stream::Stdout].into_iter().find_map(|stream| self.last_line(stream)),
             findings: self.findings,
             hint: self.hint,
         }
+    }
+
+    fn last_line(&self, stream: Stream) -> Option<Found> {
+        let lane = &self.lanes[stream as usize];
+        let plain = without_escapes(&lane.tail);
+        let after = plain.rsplit(|byte| *byte == b'\n').enumerate();
+        let (back, line) = after.into_iter().find(|(_, line)| !line.trim_ascii().is_empty())?;
+        let number = (lane.lines + 1).saturating_sub(back as u64).max(1);
+        Some(Found { text: quote(&String::from_utf8_lossy(line)), line: number, stream })
     }
 
     /// Looks for anchors in whole lines.
@@ -222,9 +235,11 @@ impl<'r> Reading<'r> {
         for pattern in wanted {
             take(table, findings, pattern, &line, &self.lower, stream, number);
         }
-        if self.hint.is_none() {
-            self.hint = hint::in_line(&line, None);
-        }
+        self.now = hint::date_in_line(&line).or(self.now);
+        self.hint = match (self.hint, hint::in_line(&line, self.now)) {
+            (Some(before), Some(here)) => Some(before.or(here)),
+            (before, here) => before.or(here),
+        };
     }
 }
 
@@ -235,8 +250,8 @@ pub(crate) struct Seen {
     pub(crate) hint: Option<Hint>,
     /// Whether anything but white space was printed, by stream.
     pub(crate) printed: [bool; 3],
-    /// The end of each stream.
-    pub(crate) tails: [String; 3],
+    /// The last line that was printed, on stderr if there is one.
+    pub(crate) last_line: Option<Found>,
 }
 
 /// Notes that `line` has `pattern`, if it has, for the pattern itself and for the rules that claim it.

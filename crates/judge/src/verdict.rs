@@ -7,8 +7,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::diagnose::Diagnosis;
+use crate::hint::Wait;
 use crate::kind::{Kind, Stage, vocabulary};
 use crate::nature::Nature;
+use crate::retry::Policy;
 use crate::rules::builtin;
 
 vocabulary! {
@@ -67,6 +69,7 @@ impl Again {
 /// What follows from a kind alone; one row of `rules/kinds.toml`.
 #[derive(Debug)]
 pub(crate) struct KindRow {
+    pub(crate) title: [&'static str; 2],
     pub(crate) transient: bool,
     pub(crate) fix_by: FixBy,
     pub(crate) never_again: bool,
@@ -128,19 +131,10 @@ fn again(diagnosis: &Diagnosis, nature: Nature, effect: Effect) -> Again {
     if !twice_is_harmless {
         return Again::IfChanged;
     }
-    let wait = diagnosis.hint.map_or(first_wait(diagnosis.kind), |hint| hint.wait);
-    match wait.is_zero() {
-        true => Again::Now,
-        false => Again::After(wait),
-    }
-}
-
-/// How long to wait where the server said nothing.
-fn first_wait(kind: Kind) -> Duration {
-    match kind {
-        Kind::RateLimited => Duration::from_secs(60),
-        Kind::Network => Duration::from_secs(3),
-        Kind::ParseError => Duration::ZERO,
-        _ => Duration::from_secs(1),
+    let own_wait = Policy::built_in().row(diagnosis.kind).first_wait;
+    match diagnosis.hint.map_or(Wait::For(own_wait), |hint| hint.wait) {
+        Wait::Never => Again::IfChanged,
+        Wait::For(Duration::ZERO) => Again::Now,
+        Wait::For(wait) => Again::After(wait),
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod anchors;
 pub(crate) mod builtin;
+mod example;
 pub mod file;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ use regex_lite::Regex;
 use crate::kind::Kind;
 use crate::verdict::{Effect, FixBy};
 use anchors::Anchors;
+pub use example::Surprise;
 use file::{FileRule, RuleError, as_regex};
 
 /// A piece of text, built in or read from a user's file.

@@ -1,0 +1,181 @@
+//! What to run, and what came of it. Values and their builder; the platform file does the work.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::platform;
+
+/// Which of its two outputs a command wrote to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// How a command ended. What a program does is data, so a program that cannot be started is an ending too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It ended by itself with this code, 0 included.
+    Exited(i32),
+    /// This signal ended it.
+    Signalled(i32),
+    /// The time limit ran out, and the whole process group was ended.
+    TimedOut,
+    /// There is no such program.
+    NotFound,
+    /// The program is there but could not be started; the text is the system's.
+    NotExecutable(String),
+}
+
+/// What came of a [`Job`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// How it ended.
+    pub ending: Ending,
+    /// From just before the start until its end was seen.
+    pub took: Duration,
+}
+
+/// Who else reads the output beside the sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The sink, and our own standard output and standard error.
+    SinkAndUser,
+    /// The sink alone.
+    SinkOnly,
+}
+
+/// A time limit and how gently it is enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// It may run for ever.
+    None,
+    /// After this long the process group is asked to end.
+    After(Duration),
+}
+
+/// One command to run once.
+///
+/// ```no_run
+/// # use unstuck_exec::{Ending, Job};
+/// let mut lines = 0;
+/// let run = Job::new("cargo", ["build"]).run(|_, bytes| lines += bytes.iter().filter(|b| **b == b'\n').count());
+/// assert_eq!(run.ending, Ending::Exited(0));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Job {
+    program: OsString,
+    args: Vec<OsString>,
+    dir: Option<PathBuf>,
+    closed_input: bool,
+    pub(crate) audience: Audience,
+    pub(crate) limit: Limit,
+    pub(crate) grace: Duration,
+    pub(crate) linger: Duration,
+}
+
+impl Job {
+    /// A job that runs `program` with exactly `args`: nothing is split, expanded or quoted.
+    pub fn new<A: Into<OsString>>(program: impl Into<OsString>, args: impl IntoIterator<Item = A>) -> Job {
+        Job {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            dir: None,
+            closed_input: false,
+            audience: Audience::SinkAndUser,
+            limit: Limit::None,
+            grace: Duration::from_secs(2),
+            linger: Duration::from_millis(300),
+        }
+    }
+
+    /// Runs it in `dir`.
+    pub fn in_dir(self, dir: impl Into<PathBuf>) -> Job {
+        Job { dir: Some(dir.into()), ..self }
+    }
+
+    /// Gives it an empty standard input instead of ours.
+    pub fn without_input(self) -> Job {
+        Job { closed_input: true, ..self }
+    }
+
+    /// Keeps its output from the user; only the sink sees it.
+    pub fn capture_only(self) -> Job {
+        Job { audience: Audience::SinkOnly, ..self }
+    }
+
+    /// Ends the whole process group after `limit`.
+    pub fn timeout(self, limit: Duration) -> Job {
+        Job { limit: Limit::After(limit), ..self }
+    }
+
+    /// How long the group may take to end by itself once the time limit asked it to (2 s unless said otherwise).
+    pub fn grace(self, grace: Duration) -> Job {
+        Job { grace, ..self }
+    }
+
+    /// How long to go on reading when the command has ended but something it started still holds its output open
+    /// (300 ms unless said otherwise).
+    pub fn linger(self, linger: Duration) -> Job {
+        Job { linger, ..self }
+    }
+
+    /// Runs it, and hands `sink` every byte it prints, in the order of each stream, while it is printed.
+    ///
+    /// Interrupt, terminate, hang-up and quit signals that reach us are passed on to the command; the second one kills it.
+    /// A process that left the command's process group (a daemon) is out of reach of signals and of the time limit.
+    pub fn run(&self, sink: impl FnMut(Stream, &[u8])) -> Run {
+        let started = Instant::now();
+        let ending = match platform::run(self, started, sink) {
+            Ok(ending) => ending,
+            Err(error) => self.not_started(&error),
+        };
+        Run { ending, took: started.elapsed() }
+    }
+
+    /// The command as the standard library starts it, with both outputs piped.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if self.closed_input {
+            command.stdin(Stdio::null());
+        }
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
+        }
+        command
+    }
+
+    /// Whether the command reads what the user types.
+    #[cfg(unix)]
+    pub(crate) fn shares_input(&self) -> bool {
+        !self.closed_input
+    }
+
+    /// Tells "no such program" from every other reason not to start.
+    ///
+    /// The system says "not found" also for a script whose interpreter is missing and for a missing working directory;
+    /// calling those a missing program would send the reader the wrong way.
+    fn not_started(&self, error: &io::Error) -> Ending {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Ending::NotExecutable(error.to_string());
+        }
+        if let Some(dir) = self.dir.as_deref().filter(|dir| !dir.is_dir()) {
+            return Ending::NotExecutable(format!("the working directory {} does not exist", dir.display()));
+        }
+        if names_a_path(&self.program) && Path::new(&self.program).exists() {
+            return Ending::NotExecutable("it exists, but its interpreter or loader does not".to_owned());
+        }
+        Ending::NotFound
+    }
+}
+
+/// Whether `program` is a path rather than a name to look up.
+fn names_a_path(program: &OsStr) -> bool {
+    Path::new(program).components().count() > 1
+}

@@ -1,0 +1,18 @@
+//! The hands: runs a command once and tells how it ended.
+//!
+//! This is the only crate that starts processes. It puts no shell in between, keeps no output (the sink decides what is
+//! worth keeping, so memory stays flat however much is printed), and judges nothing.
+
+mod job;
+// Built for tests everywhere, so that the fallback does not rot where nobody uses it.
+#[cfg(any(test, not(unix)))]
+mod portable;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(not(unix))]
+use portable as platform;
+#[cfg(unix)]
+use unix as platform;
+
+pub use job::{Ending, Job, Run, Stream};

@@ -1,0 +1,111 @@
+//! Running a command where there are no process groups: one reading thread for each stream, and only the command itself
+//! is ended when its time is over. Signals reach it from the console.
+
+use std::io::{self, Read, Write};
+use std::process::ExitStatus;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::job::{Audience, Ending, Job, Limit, Stream};
+
+/// How often the command is looked at while it prints nothing.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Chunks under way between a reader and the sink: enough to keep both busy, little enough to keep memory flat.
+const UNDER_WAY: usize = 16;
+
+/// Runs `job` to its end. An error means that it was not started.
+pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8])) -> io::Result<Ending> {
+    let mut child = job.command().spawn()?;
+    let (sender, chunks) = mpsc::sync_channel::<(Stream, Vec<u8>)>(UNDER_WAY);
+    // The readers are not joined: a process left behind may hold their pipe open for ever.
+    if let Some(pipe) = child.stdout.take() {
+        let sender = sender.clone();
+        thread::spawn(move || read_all(Stream::Stdout, pipe, &sender));
+    }
+    if let Some(pipe) = child.stderr.take() {
+        let sender = sender.clone();
+        thread::spawn(move || read_all(Stream::Stderr, pipe, &sender));
+    }
+    drop(sender);
+
+    let mut ended: Option<(ExitStatus, Instant)> = None;
+    let mut timed_out = false;
+    loop {
+        match chunks.recv_timeout(LOOK) {
+            Ok((stream, bytes)) => {
+                sink(stream, &bytes);
+                pass_on(job.audience, stream, &bytes);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if ended.is_some() => break,
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+        }
+        match ended {
+            Some((_, at)) if at.elapsed() > job.linger => break,
+            Some(_) => {}
+            None => ended = child.try_wait()?.map(|status| (status, Instant::now())),
+        }
+        if let (None, Limit::After(limit)) = (&ended, job.limit)
+            && started.elapsed() > limit
+        {
+            timed_out = true;
+            // It may have ended in this moment.
+            drop(child.kill());
+        }
+    }
+    Ok(match ended.and_then(|(status, _)| status.code()) {
+        _ if timed_out => Ending::TimedOut,
+        Some(code) => Ending::Exited(code),
+        None => Ending::NotExecutable("it ended without an exit code".to_owned()),
+    })
+}
+
+fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stream, Vec<u8>)>) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read) = pipe.read(&mut buffer) {
+        if read == 0 || sender.send((stream, buffer[..read].to_vec())).is_err() {
+            return;
+        }
+    }
+}
+
+/// Shows the user what the sink saw. A user who stopped listening does not stop the command here.
+fn pass_on(audience: Audience, stream: Stream, bytes: &[u8]) {
+    match (audience, stream) {
+        (Audience::SinkOnly, _) => {}
+        (Audience::SinkAndUser, Stream::Stdout) => drop(io::stdout().write_all(bytes)),
+        (Audience::SinkAndUser, Stream::Stderr) => drop(io::stderr().write_all(bytes)),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn run_sh(script: &str, limit: Limit) -> (Ending, Vec<u8>) {
+        let mut job = Job::new("sh", ["-c", script]).capture_only();
+        job.limit = limit;
+        let mut seen = Vec::new();
+        let ending = run(&job, Instant::now(), |_, bytes| seen.extend_from_slice(bytes)).expect("a shell");
+        (ending, seen)
+    }
+
+    #[test]
+    fn the_fallback_reports_code_and_output() {
+        assert_eq!(run_sh("echo hello; exit 3", Limit::None), (Ending::Exited(3), b"hello\n".to_vec()));
+    }
+
+    #[test]
+    fn the_fallback_is_not_held_by_a_process_left_behind() {
+        let begun = Instant::now();
+        assert_eq!(run_sh("sleep 9 & exit 0", Limit::None).0, Ending::Exited(0));
+        assert!(begun.elapsed() < Duration::from_secs(3));
+    }
+
+    #[test]
+    fn the_fallback_keeps_a_time_limit() {
+        assert_eq!(run_sh("exec sleep 9", Limit::After(Duration::from_millis(100))).0, Ending::TimedOut);
+    }
+}

@@ -1,0 +1,177 @@
+//! The keeper of one child: passes signals on, watches the clock, and says how it ended.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::signals::Signals;
+use super::terminal::Terminal;
+use crate::job::{Ending, Job, Limit};
+
+/// How often the rest of an ending group is looked at: nobody tells us when a grandchild ends.
+const GROUP_LOOK: Duration = Duration::from_millis(10);
+
+/// What the child was already asked to do.
+enum Asked {
+    /// Nothing; it may run until this moment, if there is one.
+    Nothing { until: Option<Instant> },
+    /// To end, because a signal reached us; the next one kills it.
+    ByUser { until: Option<Instant> },
+    /// To end, because its time is over; at this moment it is killed.
+    ByClock { kill_at: Instant },
+    /// It was killed, because its time is over.
+    KilledByClock,
+}
+
+/// Owns the child until it ended.
+pub(super) struct Keeper {
+    child: Child,
+    group: Pid,
+    grace: Duration,
+    asked: Asked,
+    signals: Signals,
+    terminal: Terminal,
+}
+
+impl Keeper {
+    pub(super) fn new(
+        job: &Job,
+        started: Instant,
+        child: Child,
+        signals: Signals,
+        terminal: Terminal,
+    ) -> Keeper {
+        let until = match job.limit {
+            Limit::None => None,
+            // A limit beyond what the clock can express is none.
+            Limit::After(limit) => started.checked_add(limit),
+        };
+        let group = group_of(&child);
+        Keeper { child, group, grace: job.grace, asked: Asked::Nothing { until }, signals, terminal }
+    }
+
+    /// Waits for the end, doing on the way what signals and the clock ask for.
+    pub(super) fn keep(mut self) -> Ending {
+        let ended = loop {
+            if let Some(ended) = self.look() {
+                break ended;
+            }
+            self.wait();
+            for signal in self.signals.take() {
+                self.forward(signal);
+            }
+            self.check_clock();
+        };
+        match self.asked {
+            Asked::Nothing { .. } | Asked::ByUser { .. } => ended,
+            Asked::ByClock { kill_at } => {
+                self.end_group(kill_at);
+                Ending::TimedOut
+            }
+            Asked::KilledByClock => Ending::TimedOut,
+        }
+    }
+
+    /// Looks once whether the child ended; one that merely stopped is dealt with.
+    fn look(&mut self) -> Option<Ending> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => return Some(ending(status)),
+            Ok(None) => {}
+            // Somebody else in this process collected it; how it ended is lost.
+            Err(error) => return Some(Ending::NotExecutable(error.to_string())),
+        }
+        let pid = Pid::from_raw(self.group.as_raw());
+        match waitpid(pid, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+            Ok(WaitStatus::Stopped(_, signal)) => self.terminal.stopped(signal),
+            // It ended just between the two questions.
+            Ok(WaitStatus::Exited(_, code)) => return Some(Ending::Exited(code)),
+            Ok(WaitStatus::Signaled(_, signal, _)) => return Some(Ending::Signalled(signal as i32)),
+            Ok(_) | Err(_) => {}
+        }
+        None
+    }
+
+    /// Sleeps until there is news or something is due.
+    fn wait(&self) {
+        let due = match self.asked {
+            Asked::Nothing { until } | Asked::ByUser { until } => until,
+            Asked::ByClock { kill_at } => Some(kill_at),
+            Asked::KilledByClock => None,
+        };
+        let mut wake = [PollFd::new(self.signals.wake(), PollFlags::POLLIN)];
+        // An interrupted sleep is only a short one; the caller looks again.
+        let _ = poll(&mut wake, patience(due));
+    }
+
+    fn forward(&mut self, signal: Signal) {
+        match self.asked {
+            Asked::Nothing { until } => {
+                self.tell(signal);
+                self.asked = Asked::ByUser { until };
+            }
+            Asked::ByUser { .. } | Asked::ByClock { .. } | Asked::KilledByClock => self.tell(Signal::SIGKILL),
+        }
+    }
+
+    fn check_clock(&mut self) {
+        match self.asked {
+            Asked::Nothing { until: Some(due) } | Asked::ByUser { until: Some(due) } if is_past(due) => {
+                self.tell(Signal::SIGTERM);
+                // A stopped process would not notice that it shall end.
+                self.tell(Signal::SIGCONT);
+                self.asked = Asked::ByClock { kill_at: Instant::now() + self.grace };
+            }
+            Asked::ByClock { kill_at } if is_past(kill_at) => {
+                self.tell(Signal::SIGKILL);
+                self.asked = Asked::KilledByClock;
+            }
+            Asked::Nothing { .. } | Asked::ByUser { .. } | Asked::ByClock { .. } | Asked::KilledByClock => {}
+        }
+    }
+
+    /// The child is gone but was told to end with all it started: gives the others the rest of the grace.
+    fn end_group(&self, kill_at: Instant) {
+        while killpg(self.group, None).is_ok() {
+            if is_past(kill_at) {
+                self.tell(Signal::SIGKILL);
+                return;
+            }
+            std::thread::sleep(GROUP_LOOK);
+        }
+    }
+
+    /// Signals the whole group. That nobody is left to hear it is no error.
+    fn tell(&self, signal: Signal) {
+        let _ = killpg(self.group, signal);
+    }
+}
+
+/// The process group `child` was started as the leader of.
+pub(super) fn group_of(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).expect("a process id comes from the system as an i32"))
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exited(code),
+        (None, Some(signal)) => Ending::Signalled(signal),
+        (None, None) => Ending::NotExecutable(format!("it ended in an unknown way: {status}")),
+    }
+}
+
+fn is_past(moment: Instant) -> bool {
+    moment <= Instant::now()
+}
+
+/// The time until `due`, rounded up so that it is really past afterwards, as the system wants to hear it.
+pub(super) fn patience(due: Option<Instant>) -> PollTimeout {
+    let Some(due) = due else { return PollTimeout::NONE };
+    let left = due.saturating_duration_since(Instant::now()) + Duration::from_micros(999);
+    // Longer waits are cut: the caller looks at the clock and waits again.
+    PollTimeout::try_from(left.as_millis().min(60_000)).unwrap_or(PollTimeout::ZERO)
+}

@@ -1,0 +1,197 @@
+//! One decision: is this call sent again, and when; and if not, why, and when it is worth coming back.
+//!
+//! Whether the call may run again at all is an input here. It is answered elsewhere, in one place, from what the failure is
+//! and what the call may have done.
+
+use std::time::Duration;
+
+use super::backoff::Draw;
+use super::breaker::{Breaker, Gate};
+use super::budget::Budget;
+use super::past_yield::PastYield;
+use super::policy::{LimitFactor, LimitedBy, Policy};
+use crate::kind::Kind;
+
+/// A refused caller is never told to come back sooner than this, not even where a retry would have been made at once.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The answer to "may the same call run again?".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MayRepeat {
+    /// Yes; the policy chooses the wait.
+    Yes,
+    /// Yes, after the wait that the server asked for.
+    After(Duration),
+    /// Only when something has changed.
+    IfChanged,
+    /// It may have taken effect already, and a second time would not be harmless.
+    Uncertain,
+    /// No.
+    Never,
+}
+
+/// A failed call, and all that bears on sending it again.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// What the failure is.
+    pub kind: Kind,
+    /// Whether the same call may run again.
+    pub may_repeat: MayRepeat,
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The agent's name.
+    pub agent: &'a str,
+    /// How many times this call has been sent again already.
+    pub retries_made: u8,
+    /// The wait before the last retry, zero if there was none.
+    pub last_wait: Duration,
+    /// The time since the first attempt began.
+    pub elapsed: Duration,
+    /// The time that all attempts share, counted like `elapsed`.
+    pub deadline: Duration,
+    /// The budget, after this failure was taken from it.
+    pub budget: Budget,
+    /// The breaker, after it was told of this failure.
+    pub breaker: Breaker,
+    /// What past retries of this cause at this host achieved.
+    pub past: &'a PastYield,
+    /// The time by the breaker's clock, in milliseconds.
+    pub now: u64,
+    /// A throw of the dice.
+    pub draw: Draw,
+}
+
+/// What is done about a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// It is sent again.
+    Retry {
+        /// After this wait.
+        wait: Duration,
+        /// With its first time limit multiplied by this.
+        limit_factor: LimitFactor,
+    },
+    /// It is not sent again.
+    Stop {
+        /// For this reason.
+        why: StopReason,
+        /// Whoever asks next should wait this long; `None` where no wait would help.
+        come_back_after: Option<Duration>,
+    },
+}
+
+/// Why a call is not sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// The same call cannot work, or its kind is never retried.
+    NotRetryable,
+    /// It can work only after a change.
+    NothingChanged,
+    /// It may have taken effect already.
+    EffectUncertain,
+    /// The agent gets no retries, since what it does is not to be done twice.
+    AgentWrites,
+    /// The tool gets no retries, since what it does is not to be done twice.
+    ToolWrites,
+    /// All its retries have been made.
+    TriesUsed,
+    /// Too many calls failed lately.
+    BreakerOpen,
+    /// The tokens for retries are used up.
+    BudgetEmpty,
+    /// Such retries have been in vain.
+    PastYield,
+    /// The server asked for a longer wait than anyone should sleep through.
+    HintTooLong,
+    /// The next attempt could not begin before the deadline.
+    Deadline,
+}
+
+impl Policy {
+    /// Decides whether a failed call is sent again.
+    ///
+    /// A refusal still says how long to wait wherever waiting helps: an agent that is only told "no" asks again at once.
+    pub fn decide(&self, ask: &Ask<'_>) -> Decision {
+        let never = |why| Decision::Stop { why, come_back_after: None };
+        let planned = match ask.may_repeat {
+            MayRepeat::Never => return never(StopReason::NotRetryable),
+            MayRepeat::IfChanged => return never(StopReason::NothingChanged),
+            MayRepeat::Uncertain => return never(StopReason::EffectUncertain),
+            MayRepeat::Yes => self.own_wait(ask),
+            MayRepeat::After(said) => self.said_wait(said, ask.draw),
+        };
+        let stop = |why, wait: Duration| Decision::Stop { why, come_back_after: Some(wait.max(LEAST_PAUSE)) };
+
+        let (retries, limited_by) = self.retries(ask.kind, ask.tool, ask.agent);
+        if ask.retries_made >= retries {
+            return match (retries, limited_by) {
+                (0, LimitedBy::Kind) => match planned {
+                    Planned::Own(_) | Planned::InVain(_) => never(StopReason::NotRetryable),
+                    Planned::Said(wait) | Planned::TooLong(wait) => stop(StopReason::NotRetryable, wait),
+                },
+                (0, LimitedBy::Tool) => stop(StopReason::ToolWrites, planned.wait()),
+                (0, LimitedBy::Agent) => stop(StopReason::AgentWrites, planned.wait()),
+                (_, LimitedBy::Kind | LimitedBy::Tool | LimitedBy::Agent) => {
+                    stop(StopReason::TriesUsed, planned.wait())
+                }
+            };
+        }
+        match ask.breaker.gate(ask.now, &self.breaker) {
+            Gate::Pass | Gate::Probe => {}
+            Gate::Shut(rest) => return stop(StopReason::BreakerOpen, rest.max(planned.wait())),
+        }
+        if !ask.budget.allows_retry(&self.budget) {
+            return stop(StopReason::BudgetEmpty, planned.wait());
+        }
+        let wait = match planned {
+            Planned::Own(wait) | Planned::Said(wait) => wait,
+            Planned::InVain(wait) => return stop(StopReason::PastYield, wait),
+            Planned::TooLong(wait) => return stop(StopReason::HintTooLong, wait),
+        };
+        if ask.elapsed.saturating_add(wait) >= ask.deadline {
+            return stop(StopReason::Deadline, wait);
+        }
+        Decision::Retry { wait, limit_factor: self.row(ask.kind).limit_growth.for_retry(ask.retries_made) }
+    }
+
+    /// Plans the wait by the matrix, as past yield corrects it.
+    fn own_wait(&self, ask: &Ask<'_>) -> Planned {
+        let backoff = self.backoff(ask.kind);
+        let wait = backoff.wait(ask.retries_made, ask.last_wait, ask.draw);
+        let advice = ask.past.advice(ask.retries_made, wait, &self.past_yield);
+        match advice.apply(wait, ask.draw) {
+            Some(wait) => Planned::Own(wait.min(backoff.cap)),
+            None => Planned::InVain(wait),
+        }
+    }
+
+    /// Plans the wait that the server asked for. It is spread upwards only: everyone else was told the same time.
+    fn said_wait(&self, said: Duration, draw: Draw) -> Planned {
+        let said = said.min(self.hints.longest_believed);
+        match said <= self.hints.longest_wait {
+            true => Planned::Said(said.saturating_add(draw.of(self.spread)).min(self.hints.longest_wait)),
+            false => Planned::TooLong(said),
+        }
+    }
+}
+
+/// The wait that a retry would take.
+#[derive(Clone, Copy)]
+enum Planned {
+    /// By the matrix.
+    Own(Duration),
+    /// By the server.
+    Said(Duration),
+    /// By the matrix, had such retries not been in vain.
+    InVain(Duration),
+    /// By the server, and too long.
+    TooLong(Duration),
+}
+
+impl Planned {
+    fn wait(self) -> Duration {
+        match self {
+            Planned::Own(wait) | Planned::Said(wait) | Planned::InVain(wait) | Planned::TooLong(wait) => wait,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! When a failed call is sent again: the matrix of retries and waits, and the three brakes that stop storms.
+//!
+//! Everything here is a value. The clock and the dice are arguments, the state of budget, breaker and past yield is the
+//! caller's to keep, and "may this run again?" is an input: it is answered elsewhere, in one place.
+
+mod backoff;
+mod breaker;
+mod budget;
+mod decide;
+mod file;
+mod past_yield;
+mod policy;
+#[cfg(test)]
+mod tests;
+
+pub use backoff::{Backoff, Dice, Draw, Jitter};
+pub use breaker::{Breaker, BreakerEvent, BreakerRules, Gate, Recent};
+pub use budget::{Budget, BudgetRules};
+pub use decide::{Ask, Decision, MayRepeat, StopReason};
+pub use file::{MOST_RETRIES, PolicyError};
+pub use past_yield::{Advice, PastYield, Tally, YieldRules};
+pub use policy::{HintRules, KindRow, LimitFactor, LimitedBy, Policy};

@@ -1,0 +1,58 @@
+//! What must hold for any bytes.
+//!
+//! Each target is a plain function that panics where something does not hold, so that any fuzzer can drive it, and the
+//! seeds run through it as ordinary tests.
+
+mod case;
+pub mod seeds;
+
+use case::Case;
+use unstuck_judge::Rules;
+use unstuck_judge::rules::{Stream, Table};
+use unstuck_judge::shell::Script;
+
+/// A target, by the name that `cargo xtask fuzz` knows it by.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 3] = [("diagnose", diagnose), ("shell", shell), ("rules", rules)];
+
+/// Any output gets an answer, the same one however the output was cut on its way.
+pub fn diagnose(data: &[u8]) {
+    let case = Case::decode(data);
+    let rules = Rules::built_in();
+    let observation = case.observation();
+    let whole = rules.diagnose(&observation);
+    let mut reading = rules.read();
+    for (stream, bytes) in [
+        (Stream::Stdout, &observation.stdout),
+        (Stream::Stderr, &observation.stderr),
+        (Stream::Merged, &observation.merged),
+    ] {
+        case.pieces(bytes).for_each(|piece| reading.feed(stream, piece));
+    }
+    let pieced = rules.conclude(reading, &observation.call, observation.outcome, observation.http_status);
+    assert_eq!(whole, pieced, "a diagnosis depends on how the output was cut");
+    assert!((0.0..=1.0).contains(&whole.confidence), "confidence {} is no share", whole.confidence);
+}
+
+/// Any text is a script: it is parsed, and asked all there is to ask.
+pub fn shell(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let script = Script::parse(&text);
+    assert!(script.programs().all(|program| program.len() <= text.len()), "a program out of nowhere");
+    let _ = (script.last().is_some(), script.hides_failure(), script.is_reader(), script.url_hosts().count());
+}
+
+/// Any text is a rule file: bad rows are named by their line, and the others can be used.
+pub fn rules(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (table, errors) = Table::from_toml(&text);
+    let lines = text.split('\n').count();
+    for error in errors {
+        assert!((1..=lines).contains(&error.line), "line {} of {lines}: {}", error.line, error.what);
+    }
+    let mut rules = Rules::built_in();
+    rules.put_first(table);
+    rules.diagnose(&Case::decode(data).observation());
+}

@@ -1,0 +1,32 @@
+//! Inputs to start from: real failures, real commands, real rules.
+
+use serde_json::Value;
+
+use crate::case::Case;
+
+/// Something to start a target from.
+pub struct Seed {
+    /// The target it is for.
+    pub target: &'static str,
+    /// The input.
+    pub bytes: Vec<u8>,
+}
+
+/// Makes seeds of the lines of a corpus.
+pub fn of_corpus(lines: &str) -> Vec<Seed> {
+    let rows = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of_row = |row: Value| {
+        let part = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+        let exit = row["exit_code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        let command = part("command");
+        let diagnose = Case::encode(exit, &command, &part("stdout"), &part("stderr"), &part("text"));
+        [Seed { target: "diagnose", bytes: diagnose }, Seed { target: "shell", bytes: command.into_bytes() }]
+    };
+    rows.flat_map(of_row).collect()
+}
+
+/// Makes a seed of each rule in a file.
+pub fn of_rules(file: &str) -> Vec<Seed> {
+    let rules = file.split("[[rule]]").skip(1).map(|rule| format!("[[rule]]{rule}"));
+    rules.map(|rule| Seed { target: "rules", bytes: rule.into_bytes() }).collect()
+}

@@ -1,0 +1,132 @@
+//! Everything that must hold before a change goes in. CI runs exactly this; it needs the stable toolchain and nothing else.
+
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use lexopt::prelude::*;
+
+use crate::advisories::{self, Advice};
+use crate::{Fault, generate, licences, project, score};
+
+/// One thing that must hold. It returns what is worth a line at the end.
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<Vec<String>, Fault>,
+}
+
+/// The cheap ones first: most mistakes are found in the first minute.
+const STEPS: [Step; 8] = [
+    Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
+    Step { name: "generated pages", run: || generate::check().map(|note| vec![note]) },
+    Step { name: "licences", run: || licences::check().map(|note| vec![note]) },
+    Step { name: "advisories", run: known_weaknesses },
+    Step {
+        name: "clippy",
+        run: || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
+    },
+    Step { name: "tests", run: tests },
+    Step {
+        name: "documentation",
+        run: || cargo(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
+    },
+    Step { name: "scores", run: || score::check().map(|()| vec!["no figure below the recorded one".to_owned()]) },
+];
+
+/// How a step ended.
+enum Ending {
+    Held(Vec<String>),
+    Failed(Fault),
+    NotReached,
+}
+
+/// `cargo xtask check`.
+pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
+    let mut keep_going = false;
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("keep-going") => keep_going = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let mut endings: Vec<(&Step, Ending, Duration)> = Vec::new();
+    for step in &STEPS {
+        let failed = endings.iter().any(|(_, ending, _)| matches!(ending, Ending::Failed(_)));
+        let start = Instant::now();
+        let ending = match failed && !keep_going {
+            true => Ending::NotReached,
+            false => {
+                println!("── {}", step.name);
+                (step.run)().map_or_else(Ending::Failed, Ending::Held)
+            }
+        };
+        endings.push((step, ending, start.elapsed()));
+    }
+    report(&endings)
+}
+
+fn report(endings: &[(&Step, Ending, Duration)]) -> Result<(), Fault> {
+    println!("\n{:<18}{:>8}", "step", "minutes");
+    let mut failed = Vec::new();
+    for (step, ending, took) in endings {
+        let minutes = took.as_secs_f64() / 60.0;
+        match ending {
+            Ending::Held(notes) => {
+                println!("{:<18}{minutes:>8.1}  ok", step.name);
+                notes.iter().for_each(|note| println!("{:>26}  {note}", ""));
+            }
+            Ending::Failed(fault) => {
+                println!("{:<18}{minutes:>8.1}  FAILED: {fault}", step.name);
+                failed.push(step.name);
+            }
+            Ending::NotReached => println!("{:<18}{:>8}  not reached", step.name, "-"),
+        }
+    }
+    let total: Duration = endings.iter().map(|(_, _, took)| *took).sum();
+    println!("{:<18}{:>8.1}", "all", total.as_secs_f64() / 60.0);
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("failed: {}", failed.join(", ")).into()),
+    }
+}
+
+fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result<Vec<String>, Fault> {
+    let mut command = project::cargo(args);
+    command.envs(env.iter().copied());
+    match command.status()?.success() {
+        true => Ok(Vec::new()),
+        false => Err(format!("cargo {}", args.join(" ")).into()),
+    }
+}
+
+/// All tests, those in documentation too; cargo's own summary lines are repeated at the end.
+fn tests() -> Result<Vec<String>, Fault> {
+    let (lines, passed) = tee(project::cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]))?;
+    let summary: Vec<String> = lines.into_iter().filter(|line| line.starts_with("test result:")).collect();
+    match passed {
+        true => Ok(summary),
+        false => Err(format!("cargo test\n{}", summary.join("\n")).into()),
+    }
+}
+
+/// Shows what a command prints while it runs, and returns it with whether it succeeded.
+fn tee(mut command: Command) -> Result<(Vec<String>, bool), Fault> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // The command holds our copies of the pipe's end; while they live, the pipe does not end.
+    drop(command);
+    let mut lines = Vec::new();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        println!("{line}");
+        lines.push(line);
+    }
+    Ok((lines, child.wait()?.success()))
+}
+
+fn known_weaknesses() -> Result<Vec<String>, Fault> {
+    Ok(match advisories::check()? {
+        Advice::Clean => Vec::new(),
+        Advice::Skipped(why) => vec![format!("skipped: {why}")],
+    })
+}

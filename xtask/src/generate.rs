@@ -1,0 +1,92 @@
+//! Writes the pages under `docs/` that are made from the tables under `rules/`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+use toml::{Table, Value};
+
+use crate::{Fault, project};
+
+const MADE_BY: &str = "<!-- Made from rules/ by `cargo xtask gen`; change the tables, not this page. -->";
+
+/// `cargo xtask gen`.
+pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
+    match args.next()? {
+        None => pages()?.into_iter().try_for_each(|(path, text)| Ok(fs::write(path, text)?)),
+        Some(Long("check")) => check().map(|note| println!("{note}")),
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
+/// Fails where a page is not what the tables would make it today.
+pub fn check() -> Result<String, Fault> {
+    let pages = pages()?;
+    for (path, text) in &pages {
+        if fs::read_to_string(path).unwrap_or_default() != *text {
+            return Err(format!("{} is out of date: run `cargo xtask gen`", path.display()).into());
+        }
+    }
+    Ok(format!("{} pages up to date", pages.len()))
+}
+
+fn pages() -> Result<[(PathBuf, String); 2], Fault> {
+    let docs = project::root().join("docs");
+    Ok([(docs.join("kinds.md"), kinds()?), (docs.join("rules-list.md"), rules_list()?)])
+}
+
+/// The kinds with all that follows from a kind alone, in the order of the table.
+fn kinds() -> Result<String, Fault> {
+    let text = fs::read_to_string(project::root().join("rules/kinds.toml"))?;
+    let table: Table = text.parse()?;
+    let mut page = format!(
+        "{MADE_BY}\n# Kinds\n\n\
+         What a cause is called, and what follows from it where no rule knows better: may the same call work later by\n\
+         itself, who can fix it, may it run again otherwise; then the older words of the field for the same thing, which stay\n\
+         visible as aliases.\n\n\
+         | kind | transient | fix by | again | `errorType` | `category` | `tag` |\n|---|---|---|---|---|---|---|\n"
+    );
+    // A TOML table does not keep its order, but the file has one that means something.
+    let order = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    for kind in order {
+        let row = table.get(kind).and_then(Value::as_table).ok_or_else(|| format!("kinds.toml: no row {kind}"))?;
+        let cell = |key: &str| match row.get(key) {
+            Some(Value::String(word)) => word.clone(),
+            Some(Value::Boolean(true)) => "yes".to_owned(),
+            Some(_) | None => String::new(),
+        };
+        let columns = ["transient", "fix_by", "again", "errorType", "category", "tag"];
+        writeln!(page, "| `{kind}` | {} |", columns.map(cell).join(" | "))?;
+    }
+    Ok(page)
+}
+
+/// Every rule by file: its id and its kind.
+fn rules_list() -> Result<String, Fault> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(project::root().join("rules"))?.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut sections = String::new();
+    let mut contents = String::new();
+    let mut total = 0;
+    for path in paths {
+        let text = fs::read_to_string(&path)?;
+        let table: Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        let Some(rules) = table.get("rule").and_then(Value::as_array) else { continue };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let field = |rule: &Value, key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kinds: BTreeSet<String> = rules.iter().map(|rule| field(rule, "kind")).collect();
+        total += rules.len();
+        let list = kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(", ");
+        writeln!(contents, "| [{name}](#{name}) | {} | {list} |", rules.len())?;
+        writeln!(sections, "\n## {name}\n| rule | kind |\n|---|---|")?;
+        for rule in rules {
+            writeln!(sections, "| `{}` | `{}` |", field(rule, "id"), field(rule, "kind"))?;
+        }
+    }
+    Ok(format!(
+        "{MADE_BY}\n# The built-in rules\n\n{total} rules. `unstuck rules show ID` prints one of them in full; [rules](rules.md) tells how to \
+         read and write them.\n\n| file | rules | kinds |\n|---|---|---|\n{contents}{sections}"
+    ))
+}

@@ -1,0 +1,196 @@
+//! Runs the release binary over labelled failures and labelled runs, and says how well it judged them.
+
+mod corpus;
+mod figure;
+mod ladder;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use figure::Figure;
+use lexopt::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::{Fault, project};
+
+/// The sets that come with the project, and whose figures are recorded.
+const OWN_CORPUS: &str = "corpus/dev.jsonl";
+const OWN_TRACES: &str = "traces/scenarios";
+const RECORDED: &str = "corpus/recorded.toml";
+
+#[derive(Debug, Default)]
+struct Options {
+    corpora: Vec<PathBuf>,
+    traces: Vec<PathBuf>,
+    binary: Option<PathBuf>,
+    save: Option<PathBuf>,
+    errors: usize,
+    json: bool,
+    then: Then,
+}
+
+/// What to do with the figures once they are printed.
+#[derive(Debug, Default, Clone, Copy)]
+enum Then {
+    #[default]
+    Nothing,
+    Check,
+    Record,
+}
+
+/// `cargo xtask score`.
+pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
+    let mut options = Options::default();
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("corpus") => options.corpora.push(args.value()?.into()),
+            Long("traces") => options.traces.push(args.value()?.into()),
+            Long("binary") => options.binary = Some(args.value()?.into()),
+            Long("save") => options.save = Some(args.value()?.into()),
+            Long("errors") => options.errors = args.value()?.parse()?,
+            Long("json") => options.json = true,
+            Long("check") => options.then = Then::Check,
+            Long("record") => options.then = Then::Record,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    score(options)
+}
+
+/// Fails where a figure of the project's own sets is worse than the recorded one.
+pub fn check() -> Result<(), Fault> {
+    score(Options { then: Then::Check, ..Options::default() })
+}
+
+fn score(mut options: Options) -> Result<(), Fault> {
+    let own_only = options.corpora.is_empty() && options.traces.is_empty();
+    match (own_only, options.then) {
+        (true, _) => {
+            options.corpora.push(OWN_CORPUS.into());
+            options.traces.push(OWN_TRACES.into());
+        }
+        (false, Then::Nothing) => {}
+        (false, Then::Check | Then::Record) => return Err("only the project's own sets are recorded".into()),
+    }
+    let judge = Judge::new(&options)?;
+    let mut recorded = String::from("# Written by `cargo xtask score --record`; no figure may become worse than this.\n");
+    let mut measured: Vec<(String, Vec<Figure>)> = Vec::new();
+    let (mut corpora, mut runs) = (Map::new(), Map::new());
+    for path in &options.corpora {
+        let name = path.display().to_string();
+        let gold = read(path)?;
+        let said = judge.ask("diagnose", &name, corpus::questions(&gold))?;
+        let score = corpus::score(&gold, &said);
+        if !options.json {
+            print_corpus(&name, &score, options.errors);
+        }
+        corpora.insert(name.clone(), score.json());
+        measured.push((name, score.figures));
+    }
+    for dir in &options.traces {
+        let name = dir.display().to_string();
+        let (labels, calls) = (read(&dir.join("labels.jsonl"))?, read(&dir.join("calls.jsonl"))?);
+        let said = judge.ask("replay", &name, ladder::questions(&calls))?;
+        let scores = ladder::score(&labels, &calls, &said)?;
+        if !options.json {
+            print_ladder(&name, &scores);
+        }
+        let groups = scores.iter().map(|score| (score.group.clone(), score.json()));
+        runs.insert(name.clone(), Value::Object(groups.collect()));
+        measured.extend(scores.into_iter().next().map(|all| (name, all.figures)));
+    }
+    if options.json {
+        println!("{:#}", json!({ "corpora": corpora, "traces": runs }));
+    }
+    match options.then {
+        Then::Nothing => Ok(()),
+        Then::Record => {
+            for (name, figures) in &measured {
+                recorded += &format!("\n{}", figure::to_toml(name, figures));
+            }
+            Ok(fs::write(project::root().join(RECORDED), recorded)?)
+        }
+        Then::Check => {
+            let recorded: toml::Table = fs::read_to_string(project::root().join(RECORDED))?.parse()?;
+            let mut drops = Vec::new();
+            for (name, figures) in &measured {
+                drops.extend(figure::compare(name, figures, &recorded)?);
+            }
+            match drops.is_empty() {
+                true => Ok(()),
+                false => Err(format!("worse than recorded in {RECORDED}:\n  {}", drops.join("\n  ")).into()),
+            }
+        }
+    }
+}
+
+/// The binary under judgement, in a home of its own: a person's rules and settings must not change the figures.
+struct Judge {
+    binary: PathBuf,
+    home: tempfile::TempDir,
+    save: Option<PathBuf>,
+}
+
+impl Judge {
+    fn new(options: &Options) -> Result<Judge, Fault> {
+        let binary = match &options.binary {
+            Some(binary) => fs::canonicalize(binary)?,
+            None => project::unstuck()?,
+        };
+        Ok(Judge { binary, home: tempfile::tempdir()?, save: options.save.clone() })
+    }
+
+    /// Has `unstuck <verb> --jsonl` answer the questions.
+    fn ask(&self, verb: &str, source: &str, questions: String) -> Result<Vec<Value>, Fault> {
+        let mut command = Command::new(&self.binary);
+        command.args([verb, "--jsonl"]).env("HOME", self.home.path()).env_remove("XDG_CONFIG_HOME");
+        let answers = project::pipe_through(&mut command, questions)?;
+        if let Some(dir) = &self.save {
+            fs::create_dir_all(dir)?;
+            let name: String = source.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+            fs::write(dir.join(format!("{verb}-{}.jsonl", name.trim_matches('-'))), &answers)?;
+        }
+        Ok(project::json_lines(&answers))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Value>, Fault> {
+    let path = project::root().join(path);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    rows.map(|(at, line)| {
+        serde_json::from_str(line).map_err(|error| format!("{}:{}: {error}", path.display(), at + 1).into())
+    })
+    .collect()
+}
+
+fn print_corpus(name: &str, score: &corpus::Score, errors: usize) {
+    println!("{name}");
+    for figure in &score.figures {
+        println!("  {:<22}{figure:>8}", figure.name);
+    }
+    for line in score.confusion_lines() {
+        println!("  {line}");
+    }
+    for miss in score.misses.iter().take(errors) {
+        println!("  {miss}");
+    }
+}
+
+fn print_ladder(name: &str, scores: &[ladder::Score]) {
+    println!("{name}");
+    print!("  {:<20}", "");
+    for score in scores {
+        print!("{:>10}", score.group);
+    }
+    println!();
+    let Some(first) = scores.first() else { return };
+    for (row, figure) in first.figures.iter().enumerate() {
+        print!("  {:<20}", figure.name);
+        for score in scores {
+            print!("{:>10}", score.figures[row]);
+        }
+        println!();
+    }
+}
