@@ -114,7 +114,7 @@ fn assigned(text: &[u8], at: usize) -> Option<Find> {
         return None;
     }
     let (name, is_quoted_name) = name_before(text, at)?;
-    let class = class(&name, is_colon)?;
+    let class = class(name, is_colon)?;
     let spaces = run(&text[at + 1..], |byte| byte == b' ' || byte == b'\t');
     if class == Class::Header {
         return header(text, at + 1 + spaces);
@@ -131,7 +131,7 @@ fn assigned(text: &[u8], at: usize) -> Option<Find> {
         // Without quotes a colon is prose or a type, unless the value says otherwise and ends its line.
         !is_quoted_name && spaces > 0 && found.len() >= 8 && is_random(found) && ends_line(text, end)
     } else {
-        !is_spaced && !is_code(&name, found, text.get(end).copied())
+        !is_spaced && !is_code(name, found, text.get(end).copied())
     };
     let (start, end) = (is_written_out && is_secret(class, found)).then(|| value(text, whole))??;
     Some(Find { start, end, kind: class.kind() })
@@ -140,8 +140,8 @@ fn assigned(text: &[u8], at: usize) -> Option<Find> {
 /// `--name value`. With a `=` it is an assignment.
 fn flagged(text: &[u8], at: usize) -> Option<Find> {
     let length = run(&text[at..text.len().min(at + NAME_LENGTH)], is_name);
-    let name = spelled(&text[at..at + length]);
-    let class = class(&name, false)?;
+    let name = &text[at..at + length];
+    let class = class(name, false)?;
     if text.get(at + length) != Some(&b' ') {
         return None;
     }
@@ -149,7 +149,7 @@ fn flagged(text: &[u8], at: usize) -> Option<Find> {
     let (start, end) = beginning_of_value(text, whole)?;
     let found = &text[start..end];
     let is_prose = PROSE.iter().any(|word| found.eq_ignore_ascii_case(word.as_bytes()));
-    let is_value = !is_prose && !found.starts_with(b"-") && !is_code(&name, found, text.get(end).copied());
+    let is_value = !is_prose && !found.starts_with(b"-") && !is_code(name, found, text.get(end).copied());
     let (start, end) = (is_value && is_secret(class, found)).then(|| value(text, whole))??;
     Some(Find { start, end, kind: class.kind() })
 }
@@ -171,35 +171,47 @@ fn header(text: &[u8], at: usize) -> Option<Find> {
 }
 
 /// The name that ends before `at`, spelled for comparison, and whether it stands in quotes.
-fn name_before(text: &[u8], at: usize) -> Option<(String, bool)> {
+fn name_before(text: &[u8], at: usize) -> Option<(&[u8], bool)> {
     let before = &text[at.saturating_sub(NAME_LENGTH)..at];
     let before = before.strip_suffix(b" ").unwrap_or(before);
     let unquoted = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'"));
     let is_quoted = unquoted.is_some();
     let before = unquoted.unwrap_or(before);
     let before = before.strip_suffix(b"\\").unwrap_or(before);
+    // Most names are no labels; their last letter tells, and spares the rest.
+    if !matches!(before.last()?.to_ascii_lowercase(), b'd' | b'e' | b't' | b'n' | b'y' | b's') {
+        return None;
+    }
     let length = before.iter().rev().position(|byte| !is_name(*byte)).unwrap_or(before.len());
-    (length > 0).then(|| (spelled(&before[before.len() - length..]), is_quoted))
+    (length > 0).then(|| (&before[before.len() - length..], is_quoted))
 }
 
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-fn spelled(name: &[u8]) -> String {
-    let spell = |byte: &u8| match byte {
-        b'-' | b'.' => '_',
-        byte => char::from(byte.to_ascii_lowercase()),
-    };
+/// A letter as names are compared: case and kind of joint do not matter.
+fn spell(byte: &u8) -> u8 {
+    match byte {
+        b'-' | b'.' => b'_',
+        byte => byte.to_ascii_lowercase(),
+    }
+}
+
+fn spelled(name: &[u8]) -> Vec<u8> {
     name.iter().map(spell).collect()
 }
 
-fn class(name: &str, is_colon: bool) -> Option<Class> {
-    let name = name.trim_start_matches('_');
-    if is_colon && HEADERS.contains(&name) {
+fn class(name: &[u8], is_colon: bool) -> Option<Class> {
+    let name = &name[run(name, |byte| matches!(byte, b'-' | b'_' | b'.'))..];
+    let ends_like = |ending: &str| {
+        let tail = name.len().checked_sub(ending.len()).map(|at| &name[at..]);
+        tail.is_some_and(|tail| tail.iter().map(spell).eq(ending.bytes()))
+    };
+    if is_colon && HEADERS.iter().any(|header| header.len() == name.len() && ends_like(header)) {
         return Some(Class::Header);
     }
-    ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, class)| *class)
+    ENDINGS.iter().find(|(ending, _)| ends_like(ending)).map(|(_, class)| *class)
 }
 
 impl Class {
@@ -280,12 +292,14 @@ pub(super) fn is_placeholder(found: &[u8]) -> bool {
 }
 
 /// Whether an unquoted value is an expression: a call, an index, or a name much like that of the label.
-fn is_code(name: &str, found: &[u8], next: Option<u8>) -> bool {
+fn is_code(name: &[u8], found: &[u8], next: Option<u8>) -> bool {
     if matches!(next, Some(b'(' | b'[')) {
         return true;
     }
     let found = spelled(found);
-    let is_identifier = found.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let is_identifier = found.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     found == name
-        || (is_identifier && found.contains('_') && ENDINGS.iter().any(|(ending, _)| found.ends_with(ending)))
+        || (is_identifier
+            && found.contains(&b'_')
+            && ENDINGS.iter().any(|(ending, _)| found.ends_with(ending.as_bytes())))
 }

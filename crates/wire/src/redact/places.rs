@@ -7,19 +7,20 @@ use memchr::memmem::Finder;
 use super::labels::{is_placeholder, value};
 use super::{Find, is_random, run};
 
-/// How far from its program an option is looked for.
+/// How far before an option its program is looked for.
 const COMMAND_LENGTH: usize = 400;
 
 struct Finders {
     pem: Finder<'static>,
     pem_end: Finder<'static>,
     url: Finder<'static>,
-    bearer: [Finder<'static>; 2],
-    programs: Vec<(Finder<'static>, &'static [Option_])>,
+    bearer: Finder<'static>,
+    option: Finder<'static>,
 }
 
-/// An option that takes a secret, and how.
-struct Option_ {
+/// A program's option that takes a secret, and how.
+struct SecretOption {
+    program: &'static str,
     /// As it stands in the command, with what surrounds it.
     written: &'static str,
     takes: Takes,
@@ -27,38 +28,33 @@ struct Option_ {
 
 #[derive(Clone, Copy)]
 enum Takes {
-    /// The value is glued to it.
-    Glued,
-    /// The next word is the value.
-    Word,
+    /// The value: glued to the option, or the next word.
+    Value,
     /// The next word is `user:value`.
     UserAndValue,
 }
 
-/// Programs whose short options take secrets. The same letters mean other things elsewhere (`mkdir -p`).
-const PROGRAMS: &[(&str, &[Option_])] = &[
-    ("mysql", &[Option_ { written: " -p", takes: Takes::Glued }]),
-    ("mariadb", &[Option_ { written: " -p", takes: Takes::Glued }]),
-    (
-        "sshpass",
-        &[Option_ { written: " -p ", takes: Takes::Word }, Option_ { written: " -p", takes: Takes::Glued }],
-    ),
-    ("docker login", &[Option_ { written: " -p ", takes: Takes::Word }]),
-    (
-        "curl",
-        &[
-            Option_ { written: " -u ", takes: Takes::UserAndValue },
-            Option_ { written: " --user ", takes: Takes::UserAndValue },
-        ],
-    ),
+const fn option(program: &'static str, written: &'static str, takes: Takes) -> SecretOption {
+    SecretOption { program, written, takes }
+}
+
+/// One row per option. The same letters mean other things elsewhere (`mkdir -p`), so the program has to stand before.
+const OPTIONS: &[SecretOption] = &[
+    option("mysql", " -p", Takes::Value),
+    option("mariadb", " -p", Takes::Value),
+    option("sshpass", " -p ", Takes::Value),
+    option("sshpass", " -p", Takes::Value),
+    option("docker login", " -p ", Takes::Value),
+    option("curl", " -u ", Takes::UserAndValue),
+    option("curl", " --user ", Takes::UserAndValue),
 ];
 
 static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders {
     pem: Finder::new("-----BEGIN "),
     pem_end: Finder::new("-----END "),
     url: Finder::new("://"),
-    bearer: [Finder::new("Bearer "), Finder::new("bearer ")],
-    programs: PROGRAMS.iter().map(|(name, options)| (Finder::new(*name), *options)).collect(),
+    bearer: Finder::new("earer "),
+    option: Finder::new(" -"),
 });
 
 pub(super) fn find(text: &[u8], finds: &mut Vec<Find>) {
@@ -110,34 +106,36 @@ fn find_url_passwords(text: &[u8], finds: &mut Vec<Find>) {
 
 /// `Bearer` and something that only a machine would write.
 fn find_bearer_tokens(text: &[u8], finds: &mut Vec<Find>) {
-    for finder in &FINDERS.bearer {
-        for at in finder.find_iter(text) {
-            let start = at + 7;
-            let end = start
-                + run(&text[start..], |byte| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte));
-            if end - start >= 12 && is_random(&text[start..end]) {
-                finds.push(Find { start, end, kind: "bearer-token" });
-            }
+    for at in FINDERS.bearer.find_iter(text) {
+        let start = at + 6;
+        let is_bearer = matches!(text.get(at.wrapping_sub(1)), Some(b'B' | b'b'));
+        let end =
+            start + run(&text[start..], |byte| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte));
+        if is_bearer && end - start >= 12 && is_random(&text[start..end]) {
+            finds.push(Find { start, end, kind: "bearer-token" });
         }
     }
 }
 
-/// Options of programs that are known to take secrets, on the program's own line.
+/// Options of programs that are known to take secrets, behind their program on its line.
 fn find_options(text: &[u8], finds: &mut Vec<Find>) {
-    for (finder, options) in &FINDERS.programs {
-        let mut done = 0;
-        for program in finder.find_iter(text) {
-            let from = program.max(done);
-            let line = &text[from..text.len().min(program + COMMAND_LENGTH).max(from)];
-            let line = &line[..run(line, |byte| byte != b'\n')];
-            for option in *options {
-                let Some(at) = memchr::memmem::find(line, option.written.as_bytes()) else { continue };
-                if let Some(found) = option.takes.value(text, from + at + option.written.len()) {
-                    finds.push(found);
-                }
+    let mut done = 0;
+    for at in FINDERS.option.find_iter(text) {
+        if at < done {
+            continue;
+        }
+        let command = &text[at.saturating_sub(COMMAND_LENGTH)..at];
+        let line = memchr::memrchr(b'\n', command).map_or(command, |newline| &command[newline..]);
+        let found = OPTIONS.iter().find_map(|option| {
+            let is_option = text[at..].starts_with(option.written.as_bytes());
+            if !is_option || memchr::memmem::find(line, option.program.as_bytes()).is_none() {
+                return None;
             }
-            // Whatever else stands on this line belongs to this program.
-            done = from + line.len();
+            option.takes.value(text, at + option.written.len())
+        });
+        if let Some(found) = found {
+            done = found.end;
+            finds.push(found);
         }
     }
 }
@@ -145,7 +143,7 @@ fn find_options(text: &[u8], finds: &mut Vec<Find>) {
 impl Takes {
     fn value(self, text: &[u8], at: usize) -> Option<Find> {
         let (start, end) = match self {
-            Takes::Glued | Takes::Word => value(text, at)?,
+            Takes::Value => value(text, at)?,
             Takes::UserAndValue => {
                 let (start, end) = value(text, at)?;
                 let colon = memchr::memchr(b':', &text[start..end])?;
