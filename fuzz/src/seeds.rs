@@ -1,5 +1,9 @@
 //! Inputs to start from: real failures, real commands, real rules.
 
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::case::Case;
@@ -12,8 +16,17 @@ pub struct Seed {
     pub bytes: Vec<u8>,
 }
 
+/// All that lies in a checkout of the project.
+pub fn of_project(root: &Path) -> Result<Vec<Seed>> {
+    let mut seeds = of_corpus(&fs::read_to_string(root.join("corpus/dev.jsonl"))?);
+    for entry in fs::read_dir(root.join("rules"))? {
+        seeds.extend(of_rules(&fs::read_to_string(entry?.path())?));
+    }
+    Ok(seeds)
+}
+
 /// Makes seeds of the lines of a corpus.
-pub fn of_corpus(lines: &str) -> Vec<Seed> {
+fn of_corpus(lines: &str) -> Vec<Seed> {
     let rows = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let of_row = |row: Value| {
         let part = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
@@ -26,7 +39,7 @@ pub fn of_corpus(lines: &str) -> Vec<Seed> {
 }
 
 /// Makes a seed of each rule in a file.
-pub fn of_rules(file: &str) -> Vec<Seed> {
+fn of_rules(file: &str) -> Vec<Seed> {
     let rules = file.split("[[rule]]").skip(1).map(|rule| format!("[[rule]]{rule}"));
     rules.map(|rule| Seed { target: "rules", bytes: rule.into_bytes() }).collect()
 }
