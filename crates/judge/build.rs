@@ -11,6 +11,8 @@ use anchors::{Anchors, WIDTH};
 use file::FileRule;
 use kind::Kind;
 
+#[path = "build/commands.rs"]
+mod commands;
 #[path = "build/retry.rs"]
 mod retry;
 #[allow(dead_code)]
@@ -35,6 +37,7 @@ fn main() {
     for source in ["build.rs", "build", "src/kind.rs", "src/rules/anchors.rs", "src/rules/file.rs", "src/retry/file.rs"] {
         println!("cargo::rerun-if-changed={source}");
     }
+    commands::generate(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     let code = rules(&rules_dir, Path::new(&out_dir)) + &kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");

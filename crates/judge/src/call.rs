@@ -21,19 +21,6 @@ impl Call {
     pub fn shell(command: impl Into<String>) -> Call {
         Call::new("Bash", serde_json::json!({ "command": command.into() }))
     }
-
-    /// Returns the shell command line, if this call runs one.
-    ///
-    /// Agents name the field differently; a list of words (as Codex sends) is one command whose last word is the
-    /// script when it starts a shell with `-c`.
-    pub fn command(&self) -> Option<&str> {
-        const FIELDS: [&str; 4] = ["command", "cmd", "script", "commandLine"];
-        FIELDS.iter().find_map(|field| match self.input.get(field)? {
-            Value::String(line) => Some(line.as_str()),
-            Value::Array(words) => words.last()?.as_str(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-        })
-    }
 }
 
 /// How a call ended. A missing exit code has its own name; it is never taken for 0.

@@ -7,7 +7,7 @@ use crate::hint::Hint;
 use crate::kind::{Kind, Stage};
 use crate::reading::{Findings, Found, Reading, Seen, Span};
 use crate::rules::{Rule, Stream, Table};
-use crate::shell::Script;
+use crate::shell::{self, Script};
 use crate::verdict::{Effect, FixBy};
 
 /// A cause, and how it is known.
@@ -87,7 +87,9 @@ impl Rules {
     /// Diagnoses a call whose output has been read.
     pub fn conclude(&self, reading: Reading<'_>, call: &Call, outcome: Outcome, status: Option<u16>) -> Diagnosis {
         let seen = reading.close();
-        let case = Case { call, script: call.command().map(Script::parse), outcome, status, seen: &seen };
+        let line = shell::line(call);
+        let script = line.as_deref().map(Script::parse);
+        let case = Case { call, line: line.as_deref(), script, outcome, status, seen: &seen };
         for (table, findings) in self.tables.iter().zip(&seen.findings) {
             if let Some(diagnosis) = case.best(table, findings) {
                 return diagnosis;
@@ -100,6 +102,7 @@ impl Rules {
 /// One call as a whole, with everything that is known of it.
 struct Case<'a> {
     call: &'a Call,
+    line: Option<&'a str>,
     script: Option<Script>,
     outcome: Outcome,
     status: Option<u16>,
@@ -208,7 +211,7 @@ impl Case<'_> {
         }
         let named = evidence.is_some_and(|found| names_loopback(&found.text));
         let asked = || {
-            let hosts: Vec<&str> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
+            let hosts: Vec<String> = self.script.iter().flat_map(|script| script.url_hosts()).collect();
             !hosts.is_empty() && hosts.iter().all(|host| names_loopback(host))
         };
         named || asked()
@@ -285,7 +288,7 @@ impl Case<'_> {
     }
 
     fn command_has(&self, table: &Table, patterns: &[u16]) -> bool {
-        self.call.command().is_some_and(|command| {
+        self.line.is_some_and(|command| {
             let lower = command.to_ascii_lowercase();
             patterns.iter().any(|pattern| table.matches(*pattern, command, &lower))
         })

@@ -6,6 +6,7 @@
 mod alias;
 mod call;
 mod diagnose;
+pub mod fingerprint;
 pub mod hint;
 mod kind;
 pub mod nature;

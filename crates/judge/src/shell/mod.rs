@@ -1,34 +1,204 @@
-//! stub
-#![allow(missing_docs)]
-#[derive(Debug)]
-pub struct Command { pub program: String, pub words: Vec<String> }
-#[derive(Debug)]
-pub struct Script { commands: Vec<Command>, text: String }
-impl Script {
-    pub fn parse(text: &str) -> Script {
-        let mut commands = Vec::new();
-        for part in text.split(|c| matches!(c, '|' | ';' | '&' | '\n')) {
-            let mut words: Vec<String> = part.split_whitespace().map(|w| w.trim_matches(|c| c == '"' || c == '\'').to_owned()).collect();
-            while words.first().is_some_and(|w| (w.contains('=') && !w.starts_with('-')) || matches!(&**w, "sudo" | "env")) { words.remove(0); }
-            if words.first().is_some_and(|w| w == "timeout") && words.len() > 2 {
-                commands.push(Command { program: "timeout".into(), words: vec![] });
-                words.drain(..2);
-            }
-            if let Some(first) = words.first() {
-                let program = first.rsplit('/').next().unwrap_or_default().to_owned();
-                commands.push(Command { program, words });
-            }
-        }
-        Script { commands, text: text.to_owned() }
+//! A small, forgiving reader of shell command lines.
+//!
+//! It answers what a command line runs, in which order, and what its exit code can prove. It never fails and never
+//! expands anything: variables stay as they are written, and text that no shell would accept still yields the
+//! commands a person would see in it. It must stay linear, because agents send megabytes on one line.
+
+mod line;
+mod parse;
+mod traits;
+mod word;
+mod wrappers;
+
+#[cfg(test)]
+mod tests;
+
+pub use line::line;
+pub(crate) use line::name_words;
+
+/// How a command is joined to the one after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// `;` or a new line: the next one runs in any case.
+    Always,
+    /// `&&`: the next one runs if this one succeeded.
+    And,
+    /// `||`: the next one runs if this one failed.
+    Or,
+    /// `|` or `|&`: the next one reads what this one prints.
+    Pipe,
+    /// `&`: nobody waits for it.
+    Background,
+    /// It runs the next one: `timeout 5 npm test`, `bash -c '…'`.
+    Wraps,
+    /// Nothing follows.
+    End,
+}
+
+/// What a command is to the script it stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It runs where it stands.
+    Plain,
+    /// It only starts the command after it.
+    Wrapper,
+    /// Another command consumes it: `$(…)`, backticks, `<(…)`, `find -exec`.
+    Inner,
+    /// It stands in the body of a function.
+    Defined,
+}
+
+/// The end of a command that a redirection moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// What it reads.
+    Input,
+    /// What it prints.
+    Output,
+    /// What it complains.
+    Error,
+    /// Output and complaints together.
+    Both,
+    /// A descriptor above 2.
+    Other,
+}
+
+/// What a redirection does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// `>`: the file is made anew.
+    Write,
+    /// `>>`: the file grows.
+    Append,
+    /// `<`: the file is read.
+    Read,
+    /// `2>&1`: one stream follows another.
+    Duplicate,
+    /// `<<EOF` and `<<<`: the text stands in the script itself.
+    Document,
+}
+
+/// One redirection of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirection {
+    /// What is moved.
+    pub stream: Stream,
+    /// How.
+    pub flow: Flow,
+    /// The file, the descriptor, or the text of a document.
+    pub target: String,
+}
+
+impl Redirection {
+    /// Tells whether it makes or changes a file that stays.
+    pub fn writes_file(&self) -> bool {
+        matches!(self.flow, Flow::Write | Flow::Append) && !self.target.starts_with("/dev/")
     }
-    pub fn programs(&self) -> impl Iterator<Item = &str> { self.commands.iter().map(|c| &*c.program) }
-    pub fn last(&self) -> Option<&Command> { self.commands.last() }
-    pub fn hides_failure(&self) -> bool { self.text.contains('|') || self.text.contains(';') || self.text.contains('\n') }
-    pub fn is_reader(&self) -> bool { self.commands.first().is_some_and(|c| matches!(&*c.program, "cat" | "grep" | "rg" | "tail" | "head" | "journalctl" | "ls" | "echo" | "awk")) }
-    pub fn url_hosts(&self) -> impl Iterator<Item = &str> {
-        self.commands.iter().flat_map(|c| c.words.iter()).filter_map(|w| {
-            let rest = w.split_once("://").map(|(_, r)| r).or_else(|| w.starts_with("localhost").then_some(&**w))?;
-            rest.split(|c| c == '/' || c == ':' || c == '?').next()
-        })
+}
+
+/// One simple command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program's name without its path; empty for a command of assignments only.
+    pub program: String,
+    /// All words without their quotes, the program as it was written first.
+    pub words: Vec<String>,
+    /// `NAME=value` before the program.
+    pub assignments: Vec<(String, String)>,
+    /// Its redirections, in order.
+    pub redirections: Vec<Redirection>,
+    /// How it is joined to the next command.
+    pub then: Join,
+    /// What it is to the script.
+    pub role: Role,
+    /// How deep it is nested; 0 is the script itself.
+    pub depth: u16,
+}
+
+impl Command {
+    /// The words after the program.
+    pub fn args(&self) -> &[String] {
+        self.words.get(1..).unwrap_or_default()
+    }
+
+    /// Tells whether one of `flags` is among the words. A long flag may carry a value (`--flag=value`), a short one
+    /// may stand among others (`-xzf`).
+    pub fn has_flag(&self, flags: &[&str]) -> bool {
+        self.args()
+            .iter()
+            .take_while(|word| *word != "--")
+            .any(|word| flags.iter().any(|flag| carries(word, flag)))
+    }
+
+    /// The words after the program that are no flags.
+    pub fn operands(&self) -> impl Iterator<Item = &str> {
+        self.args().iter().map(String::as_str).filter(|word| !word.starts_with('-') || *word == "-")
+    }
+}
+
+/// Tells whether `word` gives `flag`, alone, with a value, or in a bundle of short flags.
+fn carries(word: &str, flag: &str) -> bool {
+    if word == flag {
+        return true;
+    }
+    match flag.strip_prefix("--") {
+        Some(_) => word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')),
+        None => {
+            let (Some(flag), Some(bundle)) = (flag.strip_prefix('-'), word.strip_prefix('-')) else {
+                return false;
+            };
+            // Only short bundles of letters are read as such: `-name` of find is one word, not four flags.
+            flag.len() == 1
+                && bundle.len() <= 4
+                && bundle.bytes().all(|b| b.is_ascii_alphabetic())
+                && bundle.contains(flag)
+        }
+    }
+}
+
+/// A command line, read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Script {
+    commands: Vec<Command>,
+    last: Option<usize>,
+    hides_failure: bool,
+}
+
+impl Script {
+    /// Reads a command line. Whatever the text is, the answer is what a person would see in it.
+    pub fn parse(text: &str) -> Script {
+        parse::read(text)
+    }
+
+    /// All simple commands in the order they are written. What another command consumes stands before it, what a
+    /// wrapper runs stands after it.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// All programs that are run, wrappers included: `timeout 5 npm test` runs `timeout` and `npm`.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().map(|command| command.program.as_str()).filter(|program| !program.is_empty())
+    }
+
+    /// The command whose exit code is the script's.
+    pub fn last(&self) -> Option<&Command> {
+        self.commands.get(self.last?)
+    }
+
+    /// Tells whether an exit code of 0 leaves open how the main work went: a pipeline without `pipefail`, `|| true`,
+    /// a list without `set -e`, a loop.
+    pub fn hides_failure(&self) -> bool {
+        self.hides_failure
+    }
+
+    /// Tells whether all output is content that is only shown, so that the words in it prove nothing.
+    pub fn is_reader(&self) -> bool {
+        traits::is_reader(&self.commands)
+    }
+
+    /// The hosts that the words name, lower case, each once: of URLs, of `localhost:8080`, of `git@host:path`.
+    pub fn url_hosts(&self) -> Vec<String> {
+        traits::url_hosts(&self.commands)
     }
 }

@@ -1,0 +1,151 @@
+//! The exact call: tool and input, without what only people read. Two calls with this name in common do the same thing.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::Fingerprint;
+use crate::Call;
+use crate::nature::object;
+use crate::shell;
+
+/// Fields that tell people about a call and change nothing in it.
+const COSMETIC: &[&str] = &[
+    "description",
+    "explanation",
+    "brief",
+    "thought",
+    "thoughts",
+    "reason",
+    "reasoning",
+    "justification",
+    "purpose",
+    "rationale",
+    "toolSummary",
+    "toolAction",
+    "tool_summary",
+    "summary_for_user",
+    "activeForm",
+];
+
+/// Fields of shells that change how long somebody waits or what is shown, and not what is done.
+const SHELL_COSMETIC: &[&str] = &[
+    "timeout",
+    "timeout_ms",
+    "timeoutMs",
+    "timeout_seconds",
+    "max_output_tokens",
+    "yield_time_ms",
+    "is_input",
+    "isBackground",
+    "is_background",
+    "run_in_background",
+    "security_risk",
+    "requires_approval",
+    "blocking",
+    "safe_to_auto_run",
+    "SafeToAutoRun",
+    "require_user_approval",
+    "login",
+    "max_timeout",
+    "sandbox_permissions",
+    "prefix_rule",
+    "dangerouslyDisableSandbox",
+    "with_escalated_permissions",
+];
+
+/// Names the exact call.
+pub fn call(call: &Call) -> Fingerprint {
+    Fingerprint::of("c1", &[call.tool.as_bytes(), &canonical(&stripped(call))])
+}
+
+/// RFC 8785 form of a value.
+pub(super) fn canonical(value: &Value) -> Vec<u8> {
+    // A number that is out of range is the only thing the canonical form refuses; plain JSON names it as well.
+    serde_json_canonicalizer::to_vec(value).unwrap_or_else(|_| value.to_string().into_bytes())
+}
+
+/// The input without cosmetics: an object, also where it was sent as the text of one.
+pub(super) fn stripped(call: &Call) -> Value {
+    let input = object(&call.input).into_owned();
+    match shell::line(call) {
+        Some(line) => {
+            let mut fields = match input {
+                Value::Object(fields) => without(fields, &[COSMETIC, SHELL_COSMETIC].concat()),
+                _ => Map::new(),
+            };
+            fields.retain(|_, value| !is_line(value, &line));
+            fields.insert("command".to_owned(), Value::String(collapsed(&line).into_owned()));
+            Value::Object(fields)
+        }
+        None => match input {
+            // A tool whose only argument is cosmetic elsewhere (`think`) is told apart by it.
+            Value::Object(fields) if fields.keys().all(|field| COSMETIC.contains(&field.as_str())) => {
+                Value::Object(without(fields, &[]))
+            }
+            Value::Object(fields) => Value::Object(without(fields, COSMETIC)),
+            other => other,
+        },
+    }
+}
+
+/// Tells whether a field carries the line itself, in one of the forms agents send.
+fn is_line(value: &Value, line: &str) -> bool {
+    match value {
+        Value::String(text) => text == line,
+        Value::Array(_) => true,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// The fields without those named, and without stray empty ones.
+pub(super) fn without(fields: Map<String, Value>, names: &[&str]) -> Map<String, Value> {
+    let stays = |field: &str, value: &Value| !names.contains(&field) && !field.is_empty() && !is_empty(value);
+    fields.into_iter().filter(|(field, value)| stays(field, value)).collect()
+}
+
+/// Absence in disguise. An empty text is not: an edit may replace by nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// The line without redundant blanks outside quotes. A line with a document in it is only trimmed: blanks are real there.
+pub(super) fn collapsed(line: &str) -> Cow<'_, str> {
+    let line = line.trim();
+    if line.contains("<<")
+        || !(line.contains("  ") || line.contains('\t') || line.contains(" \n") || line.contains('\r'))
+    {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut quote = None;
+    let mut escaped = false;
+    for c in line.chars() {
+        let blank = matches!(c, ' ' | '\t' | '\r');
+        match quote {
+            None if escaped => escaped = false,
+            None if blank => {
+                if !out.ends_with([' ', '\n']) {
+                    out.push(' ');
+                }
+                continue;
+            }
+            None if c == '\n' && out.ends_with(' ') => {
+                out.pop();
+            }
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None => escaped = c == '\\',
+            Some('"') if escaped => escaped = false,
+            Some('"') if c == '\\' => escaped = true,
+            Some(open) if open == c => quote = None,
+            Some(_) => {}
+        }
+        out.push(c);
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,120 @@
+//! The table of commands and tools, and how a row is found in it. Knowledge is in the rule file, not here.
+
+use super::Nature;
+use crate::shell::Command;
+
+/// What is known of a command before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// What it does to the world.
+    pub nature: Nature,
+    /// Whether its success can change the answer of another call.
+    pub moves_world: bool,
+    /// Whether it only shows content.
+    pub reader: bool,
+    /// Whether it passes on what it reads from a pipe.
+    pub filter: bool,
+    /// Whether running it again and again is waiting.
+    pub poller: bool,
+    /// Whether it normally prints nothing.
+    pub quiet: bool,
+}
+
+impl Traits {
+    /// A command nobody wrote down may do anything.
+    pub const UNKNOWN: Traits = Traits {
+        nature: Nature::Unknown,
+        moves_world: true,
+        reader: false,
+        filter: false,
+        poller: false,
+        quiet: false,
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/commands.rs"));
+
+fn find<T: Copy>(table: &[(&str, T)], key: &str) -> Option<T> {
+    table.binary_search_by(|(row, _)| row.cmp(&key)).ok().map(|at| table[at].1)
+}
+
+/// What is known of a tool with exactly this name, lower case.
+pub(crate) fn tool(name: &str) -> Option<Traits> {
+    find(TOOLS, name)
+}
+
+/// What a verb in a tool's name says about it.
+pub(crate) fn verb(word: &str) -> Option<Traits> {
+    find(VERBS, word)
+}
+
+/// The flags of `program` that take the next word as their value.
+pub(crate) fn valued(program: &str) -> &'static [&'static str] {
+    find(VALUED, program).unwrap_or_default()
+}
+
+/// The program with as many sub-commands as the table knows: `git commit`, `docker compose up`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The row's key.
+    pub key: String,
+    /// What the row says, flags not yet looked at.
+    pub traits: Traits,
+    /// Whether a row was found at all.
+    pub found: bool,
+}
+
+/// Finds the row of a command; the longest key wins.
+pub(crate) fn known(command: &Command) -> Known {
+    let program = plain_name(&command.program);
+    let subs = sub_words(program, command);
+    for count in (0..=subs.len()).rev() {
+        let key = subs[..count].iter().fold(program.to_owned(), |key, sub| key + " " + sub);
+        if let Some(traits) = find(COMMANDS, &key) {
+            return Known { key, traits, found: true };
+        }
+    }
+    Known { key: program.to_owned(), traits: Traits::UNKNOWN, found: false }
+}
+
+/// What a command does, its flags considered.
+pub(crate) fn traits(command: &Command) -> Traits {
+    let known = known(command);
+    let rows = find(FLAGS, &known.key).unwrap_or_default();
+    match rows.iter().find(|(flags, ..)| command.has_flag(flags)) {
+        Some((_, nature, moves_world)) => Traits {
+            nature: *nature,
+            moves_world: *moves_world,
+            reader: known.traits.reader && *nature == Nature::ReadOnly,
+            ..known.traits
+        },
+        None => known.traits,
+    }
+}
+
+/// The program's name without a version: `python3.12` is `python`, `gcc-13` is `gcc`.
+fn plain_name(program: &str) -> &str {
+    if find(COMMANDS, program).is_some() {
+        return program;
+    }
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
+    if name.is_empty() { program } else { name }
+}
+
+/// The first words that are neither flags nor flags' values, at most two: candidates for sub-commands.
+fn sub_words<'c>(program: &str, command: &'c Command) -> Vec<&'c str> {
+    let valued = valued(program);
+    let mut subs = Vec::new();
+    let mut args = command.args().iter().map(String::as_str);
+    while let Some(word) = args.next() {
+        if valued.contains(&word) {
+            args.next();
+        } else if !word.starts_with(['-', '+']) && word.len() < 40 {
+            subs.push(word);
+        }
+        if subs.len() == 2 {
+            break;
+        }
+    }
+    subs
+}

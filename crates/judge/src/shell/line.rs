@@ -1,0 +1,116 @@
+//! The command line of a call, whatever the agent calls its shell and the field it sends the line in.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::Call;
+
+/// Words in a tool's name that make it a shell.
+const SHELLS: &[&str] =
+    &["bash", "sh", "zsh", "fish", "shell", "terminal", "powershell", "pwsh", "console", "shellcommand"];
+
+/// Words that a tool's name may consist of to be a shell, such as `run_command` or `local_exec`. A name with any other
+/// word in it (`gdb_command`) takes commands of another language.
+const RUNNERS: &[&str] = &[
+    "run",
+    "exec",
+    "execute",
+    "command",
+    "commands",
+    "cmd",
+    "local",
+    "container",
+    "system",
+    "os",
+    "unix",
+    "tool",
+    "process",
+    "functions",
+    "in",
+    "the",
+    "sandbox",
+    "remote",
+    "cli",
+    "start",
+    "a",
+];
+
+/// Fields that carry the line, most usual first.
+const FIELDS: &[&str] =
+    &["command", "cmd", "script", "commandLine", "command_line", "code", "input", "keystrokes"];
+
+/// Returns the shell command line of a call, or nothing if its tool is no shell.
+///
+/// A list of words, as some agents send, is put back into one line; `["bash", "-lc", "…"]` yields the script itself.
+pub fn line(call: &Call) -> Option<Cow<'_, str>> {
+    if !is_shell(&call.tool) {
+        return None;
+    }
+    let value = match &call.input {
+        Value::Object(fields) => FIELDS.iter().find_map(|field| fields.get(*field))?,
+        other => other,
+    };
+    match value {
+        Value::String(line) => Some(Cow::Borrowed(line)),
+        Value::Array(words) => Some(joined(words)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// Tells whether a tool of this name takes shell command lines.
+fn is_shell(tool: &str) -> bool {
+    // `mcp__server__tool` is known by its last part.
+    let words = name_words(tool.rsplit("__").next().unwrap_or(tool));
+    let says_shell = |word: &String| SHELLS.contains(&word.as_str());
+    let says_runner = |word: &String| RUNNERS.contains(&word.as_str());
+    let runs = |word: &String| ["command", "commands", "cmd", "exec"].contains(&word.as_str());
+    // A name such as `KillShell` or `read_terminal_output` is about a shell and takes no line.
+    let about = ["kill", "read", "get", "list", "output", "close", "stop", "status"];
+    let only_about = words.iter().any(|word| about.contains(&word.as_str()));
+    !only_about && (words.iter().any(says_shell) || words.iter().all(says_runner) && words.iter().any(runs))
+}
+
+/// The words of a tool's name, lower case: `run_shell_command`, `RunShell` and `mcp__box__run-shell` are split alike.
+pub(crate) fn name_words(tool: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in tool.chars().take(200) {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase() || c.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn joined(words: &[Value]) -> Cow<'_, str> {
+    let texts: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    match texts.as_slice() {
+        [only] => Cow::Borrowed(only),
+        [shell, flags, script]
+            if super::wrappers::is_shell(super::word::basename(shell))
+                && flags.starts_with('-')
+                && flags.ends_with('c') =>
+        {
+            Cow::Borrowed(script)
+        }
+        texts => Cow::Owned(texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// The word with quotes if a shell would read it differently without.
+pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=@%+,~^".contains(&b) || b >= 0x80;
+    if !word.is_empty() && word.bytes().all(plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    }
+}
