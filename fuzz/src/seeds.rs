@@ -33,7 +33,11 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
         let exit = row["exit_code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
         let command = part("command");
         let diagnose = Case::encode(exit, &command, &part("stdout"), &part("stderr"), &part("text"));
-        [Seed { target: "diagnose", bytes: diagnose }, Seed { target: "shell", bytes: command.into_bytes() }]
+        [
+            Seed { target: "fingerprints", bytes: diagnose.clone() },
+            Seed { target: "diagnose", bytes: diagnose },
+            Seed { target: "shell", bytes: command.into_bytes() },
+        ]
     };
     rows.flat_map(of_row).collect()
 }
