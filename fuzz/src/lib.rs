@@ -44,12 +44,20 @@ pub fn fingerprints(data: &[u8]) {
     let call = &observation.call;
     let turned = Call::new(call.tool.clone(), turned(call.input.clone()));
     assert_eq!(fingerprint::call(call), fingerprint::call(&turned), "the order of keys matters to the call");
-    assert_eq!(fingerprint::intent(call), fingerprint::intent(&turned), "the order of keys matters to the intent");
+    assert_eq!(
+        fingerprint::intent(call),
+        fingerprint::intent(&turned),
+        "the order of keys matters to the intent"
+    );
     assert_eq!(nature::of(call), nature::of(&turned), "the order of keys matters to the nature");
     let family = fingerprint::family(call);
     for line in String::from_utf8_lossy(&observation.stderr).lines() {
         let cause = fingerprint::cause(&family, unstuck_judge::Kind::Unknown, line);
-        assert_eq!(cause, fingerprint::cause(&family, unstuck_judge::Kind::Unknown, line), "a cause changes by itself");
+        assert_eq!(
+            cause,
+            fingerprint::cause(&family, unstuck_judge::Kind::Unknown, line),
+            "a cause changes by itself"
+        );
     }
     let _ = (nature::moves_world(call), nature::waits(call), nature::targets(call), nature::approach(call));
 }
@@ -57,9 +65,9 @@ pub fn fingerprints(data: &[u8]) {
 /// The same value with the keys of every object in the opposite order.
 fn turned(value: Value) -> Value {
     match value {
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().rev().map(|(key, value)| (key, turned(value))).collect::<Map<_, _>>())
-        }
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().rev().map(|(key, value)| (key, turned(value))).collect::<Map<_, _>>(),
+        ),
         Value::Array(items) => Value::Array(items.into_iter().map(turned).collect()),
         plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
     }
