@@ -11,13 +11,20 @@ use serde_json::{Map, Value};
 use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
+use unstuck_wire::transcript::{self, Format, Reader};
+use unstuck_wire::{failure, recorded};
 
 /// A target, by the name that `cargo xtask fuzz` knows it by.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 4] =
-    [("diagnose", diagnose), ("fingerprints", fingerprints), ("shell", shell), ("rules", rules)];
+pub const TARGETS: [Target; 5] = [
+    ("diagnose", diagnose),
+    ("fingerprints", fingerprints),
+    ("shell", shell),
+    ("rules", rules),
+    ("wire", wire),
+];
 
 /// Any output gets an answer, the same one however the output was cut on its way.
 pub fn diagnose(data: &[u8]) {
@@ -92,4 +99,21 @@ pub fn rules(data: &[u8]) {
     let mut rules = Rules::built_in();
     rules.put_first(table);
     rules.diagnose(&Case::decode(data).observation());
+}
+
+/// Any line from outside is read or refused, in every format; a transcript never holds more calls than it could.
+pub fn wire(data: &[u8]) {
+    let lines = || data.split(|byte| *byte == b'\n');
+    for line in lines() {
+        let _ = (failure::read(line).is_ok(), recorded::read(line).is_ok());
+    }
+    let _ = transcript::sniff(lines());
+    for format in [Format::Recorded, Format::Claude, Format::Codex] {
+        let mut reader = Reader::new(format);
+        for line in lines() {
+            let _ = reader.read(line).is_ok();
+        }
+        let (calls, _) = reader.finish();
+        assert!(calls.len() <= data.len(), "{} calls out of {} bytes", calls.len(), data.len());
+    }
 }

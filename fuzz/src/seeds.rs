@@ -19,6 +19,8 @@ pub struct Seed {
 /// All that lies in a checkout of the project.
 pub fn of_project(root: &Path) -> Result<Vec<Seed>> {
     let mut seeds = of_corpus(&fs::read_to_string(root.join("corpus/dev.jsonl"))?);
+    let runs = fs::read_to_string(root.join("traces/scenarios/calls.jsonl"))?;
+    seeds.extend(runs.lines().step_by(10).map(|line| Seed { target: "wire", bytes: line.into() }));
     for entry in fs::read_dir(root.join("rules"))? {
         seeds.extend(of_rules(&fs::read_to_string(entry?.path())?));
     }
@@ -27,8 +29,8 @@ pub fn of_project(root: &Path) -> Result<Vec<Seed>> {
 
 /// Makes seeds of the lines of a corpus.
 fn of_corpus(lines: &str) -> Vec<Seed> {
-    let rows = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let of_row = |row: Value| {
+    let rows = lines.lines().filter_map(|line| Some((line, serde_json::from_str::<Value>(line).ok()?)));
+    let of_row = |(line, row): (&str, Value)| {
         let part = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
         let exit = row["exit_code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
         let command = part("command");
@@ -37,6 +39,7 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
             Seed { target: "fingerprints", bytes: diagnose.clone() },
             Seed { target: "diagnose", bytes: diagnose },
             Seed { target: "shell", bytes: command.into_bytes() },
+            Seed { target: "wire", bytes: line.into() },
         ]
     };
     rows.flat_map(of_row).collect()
