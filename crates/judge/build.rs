@@ -13,6 +13,8 @@ use kind::Kind;
 
 #[path = "build/commands.rs"]
 mod commands;
+#[path = "build/ladder.rs"]
+mod ladder;
 #[path = "build/retry.rs"]
 mod retry;
 #[allow(dead_code)]
@@ -38,6 +40,7 @@ fn main() {
         println!("cargo::rerun-if-changed={source}");
     }
     commands::generate(&rules_dir, Path::new(&out_dir));
+    ladder::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     let code = rules(&rules_dir, Path::new(&out_dir)) + &kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");

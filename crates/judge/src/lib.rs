@@ -9,6 +9,7 @@ mod diagnose;
 pub mod fingerprint;
 pub mod hint;
 mod kind;
+pub mod ladder;
 pub mod nature;
 mod reading;
 pub mod retry;

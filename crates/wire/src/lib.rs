@@ -8,6 +8,7 @@ pub mod failure;
 mod json;
 pub mod recorded;
 pub mod redact;
+pub mod report;
 mod scalar;
 mod time;
 pub mod transcript;

@@ -1,0 +1,330 @@
+//! What is said with a result, and what is remembered of it.
+
+use super::before::{cycle_of, intent_track, look_track, plain};
+use super::preset::{self, Limits, Settings};
+use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
+use super::standing::{Known, Lap, Look, Standing, Streak, answers};
+use super::{Decision, Reason, Rung, Track};
+use crate::kind::Kind;
+
+/// Lists longer than this are cut: they are there to compare, not to keep.
+const LISTED: usize = 16;
+
+pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight, ending: &Ending, moment: Moment) -> Decision {
+    let mut clerk = Clerk { settings, standing, sight, ending, moment };
+    match &ending.upshot {
+        Upshot::OurDenial => Decision::SILENT,
+        Upshot::Failed(fault) => {
+            clerk.standing.tick += 1;
+            let said = clerk.failed(fault);
+            let lap = clerk.lap();
+            clerk.close(said.or_stronger(lap))
+        }
+        Upshot::Fine => {
+            clerk.standing.tick += 1;
+            clerk.clear();
+            let said = clerk.answered();
+            let lap = clerk.lap();
+            clerk.close(said.or_stronger(lap))
+        }
+    }
+}
+
+struct Clerk<'a> {
+    settings: &'a Settings,
+    standing: &'a mut Standing,
+    sight: &'a Sight,
+    ending: &'a Ending,
+    moment: Moment,
+}
+
+impl Clerk<'_> {
+    fn limits(&self, track: Track, firm: Firmness, kind: Kind) -> Limits {
+        self.settings.limits(track, firm, kind, &self.sight.tool_name)
+    }
+
+    fn failed(&mut self, fault: &Fault) -> Decision {
+        let sight = self.sight;
+        let variant = intent_track(sight, fault.kind);
+        let mut said = self.strike(sight.exact, Track::Repeat, fault);
+        if sight.intent != sight.exact {
+            said = said.or_stronger(self.strike(sight.intent, variant, fault));
+        }
+        if approach_counts(fault) {
+            said = said.or_stronger(self.strike(sight.approach, Track::Approach, fault));
+        }
+        for root in fault.roots.iter().take(LISTED) {
+            said = said.or_stronger(self.strike(*root, Track::Root, fault));
+        }
+        said.or_stronger(self.streak(fault)).or_stronger(self.silence(fault))
+    }
+
+    /// Writes a failure down under one print.
+    fn strike(&mut self, print: Print, track: Track, fault: &Fault) -> Decision {
+        let standing = &*self.standing;
+        let before = standing.known.get(print);
+        let same = before.filter(|known| known.cause == fault.cause);
+        let parallel = same.is_some_and(|known| known.by.round.is_shared_with(self.moment.round));
+        let stranger = same.is_some_and(|known| known.by.agent != self.moment.agent);
+        let strikes = match same {
+            // Counters are not shared: another agent that runs into a known failure does not make it worse.
+            Some(known) if parallel || stranger => known.strikes,
+            Some(known) => known.strikes.saturating_add(1),
+            None => 1,
+        };
+        let helped = same.is_some_and(|known| standing.world.could_help(known, preset::matters(known.kind)));
+        let asked_by_user = same.is_some_and(|known| known.turn != standing.turn);
+        let waited = self.sight.waits || same.is_some_and(|known| standing.world.waited > known.at);
+        let calm = helped || parallel || stranger || self.ending.state == State::Alive
+            || waited && fault.firmness < Firmness::Certain
+            || asked_by_user && strikes <= 2;
+        let limits = self.limits(track, fault.firmness, fault.kind);
+        let rung = match rung_of(limits, strikes) {
+            rung if calm => rung.min(Rung::Note),
+            rung => rung,
+        };
+        let told = same.map_or(Rung::Observe, |known| known.told).max(rung);
+        let known = Known {
+            strikes,
+            kind: fault.kind,
+            firmness: fault.firmness,
+            cause: fault.cause,
+            at: standing.tick,
+            turn: standing.turn,
+            by: self.moment,
+            targets: self.sight.targets.iter().take(LISTED).copied().collect(),
+            names: fault.names.iter().take(LISTED).copied().collect(),
+            changes: matches!(self.sight.manner, Manner::Changes(_)),
+            state: self.ending.state,
+            told,
+            denials: same.map_or(0, |known| known.denials),
+            line: fault.line.clone(),
+            rule: fault.rule.clone(),
+            attempt: self.sight.label.clone(),
+        };
+        self.standing.known.put(print, self.standing.tick, known);
+        decision(rung, Reason { track, count: strikes, kind: fault.kind, rule: fault.rule.clone(), line: fault.line.clone() })
+    }
+
+    /// The same error from one tool, whatever it is given.
+    fn streak(&mut self, fault: &Fault) -> Decision {
+        let tool = self.sight.tool;
+        let counts = self.sight.speaker == Speaker::Tool
+            && self.sight.manner != Manner::Looks
+            && fault.firmness > Firmness::Patient
+            && fault.kind != Kind::TestFailure;
+        if !counts {
+            self.standing.agent_mut(self.moment.agent).streaks.remove(tool);
+            return Decision::SILENT;
+        }
+        let track = if fault.opaque { Track::Opaque } else { Track::Wordy };
+        let limits = self.limits(track, Firmness::Certain, fault.kind);
+        let (tick, turn) = (self.standing.tick, self.standing.turn);
+        let agent = self.standing.agent_mut(self.moment.agent);
+        let answer = if fault.opaque { self.ending.masked } else { self.ending.bytes };
+        let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
+        let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
+        let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
+        let rung = rung_of(limits, length);
+        let told = before.map_or(Rung::Observe, |streak| streak.told).max(rung);
+        let streak = Streak {
+            answer,
+            length,
+            track,
+            kind: fault.kind,
+            turn,
+            by: self.moment,
+            told,
+            line: fault.line.clone(),
+        };
+        agent.streaks.put(tool, tick, streak);
+        let reason = Reason { track, count: length, kind: fault.kind, rule: fault.rule.clone(), line: fault.line.clone() };
+        decision(if parallel { Rung::Observe } else { rung }, reason)
+    }
+
+    /// A shell that fails without a word, even where nothing can fail.
+    fn silence(&mut self, fault: &Fault) -> Decision {
+        if self.sight.speaker != Speaker::Shell {
+            return Decision::SILENT;
+        }
+        let limits = self.limits(Track::Silence, Firmness::Certain, Kind::Unknown);
+        let trivial = u32::from(self.sight.trivial);
+        let agent = self.standing.agent_mut(self.moment.agent);
+        if !fault.silent {
+            agent.silence = (0, 0);
+            agent.silence_told = Rung::Observe;
+            return Decision::SILENT;
+        }
+        agent.silence = (agent.silence.0 + 1, agent.silence.1 + trivial);
+        if agent.silence.1 < 2 {
+            return Decision::SILENT;
+        }
+        let rung = rung_of(limits, agent.silence.0);
+        agent.silence_told = agent.silence_told.max(rung);
+        let reason = Reason { kind: fault.kind, ..plain(Track::Silence, agent.silence.0) };
+        decision(rung, reason)
+    }
+
+    /// A success clears what was held against the call.
+    fn clear(&mut self) {
+        let sight = self.sight;
+        for print in [sight.exact, sight.intent, sight.approach] {
+            self.standing.known.remove(print);
+        }
+        for root in &sight.roots {
+            let tick = self.standing.tick;
+            match self.standing.known.get_mut(*root) {
+                // What is made now stands in the way of the next one that makes it.
+                Some(known) if known.kind == Kind::Conflict && sight.creates => known.at = tick,
+                Some(_) => self.standing.known.remove(*root),
+                None => {}
+            }
+        }
+        let agent = self.standing.agent_mut(self.moment.agent);
+        agent.streaks.remove(sight.tool);
+        if sight.speaker == Speaker::Shell {
+            agent.silence = (0, 0);
+            agent.silence_told = Rung::Observe;
+        }
+    }
+
+    /// Moves the world, or counts an answer that stays the same.
+    fn answered(&mut self) -> Decision {
+        let sight = self.sight;
+        let tick = self.standing.tick;
+        let repeated = self.is_repeated_answer();
+        match sight.manner {
+            // The same change with the same answer, call after call, changes nothing any more.
+            Manner::Changes(change) if !(repeated && self.is_last_call()) => {
+                self.standing.world.change(tick, change, sight);
+                self.standing.start_over();
+                self.see()
+            }
+            Manner::Waits => {
+                self.standing.world.waited = tick;
+                Decision::SILENT
+            }
+            Manner::Runs if !repeated => {
+                self.standing.world.count += 1;
+                self.see()
+            }
+            Manner::Changes(_) | Manner::Looks | Manner::Runs | Manner::Unclear => {
+                self.standing.world.look(tick, sight);
+                self.see()
+            }
+        }
+    }
+
+    /// The answer to compare: a thing at its end is the same thing a minute later.
+    fn answer(&self) -> Print {
+        if self.ending.state == State::Ended && self.sight.polls { self.ending.masked } else { self.ending.bytes }
+    }
+
+    fn is_repeated_answer(&self) -> bool {
+        self.standing.looks.get(self.sight.exact).is_some_and(|look| look.answer == self.answer())
+    }
+
+    fn is_last_call(&self) -> bool {
+        self.standing.agent(self.moment.agent).is_some_and(|agent| agent.last == self.sight.exact)
+    }
+
+    /// Counts an answer.
+    fn see(&mut self) -> Decision {
+        let (sight, answer) = (self.sight, self.answer());
+        let standing = &*self.standing;
+        let world = standing.world.count;
+        let before = standing.looks.get(sight.exact);
+        let before = before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
+        let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
+        let in_a_row = self.is_last_call();
+        let look = Look {
+            answer,
+            seen: before.map_or(1, |look| look.seen + u32::from(!parallel)),
+            in_a_row: before.map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
+            world,
+            turn: standing.turn,
+            by: self.moment,
+            state: self.ending.state,
+            polls: sight.polls,
+            told: before.map_or(Rung::Observe, |look| look.told),
+            denials: before.map_or(0, |look| look.denials),
+        };
+        let quiet = parallel || look.state == State::Alive || sight.waits;
+        let track = look_track(&look, standing.agent(self.moment.agent), sight);
+        let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
+        let rung = if quiet { Rung::Observe } else { rung_of(limits, look.seen) };
+        let seen = look.seen;
+        let look = Look { told: look.told.max(rung), ..look };
+        let alive = look.state == State::Alive;
+        self.standing.looks.put(sight.exact, self.standing.tick, look);
+        let said = decision(rung, plain(track, seen));
+        if !answers(sight.manner) {
+            return said;
+        }
+        let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
+        let agent = self.standing.agent_mut(self.moment.agent);
+        agent.reruns = if seen >= 2 && !alive && !parallel { agent.reruns + 1 } else { 0 };
+        said.or_stronger(decision(rung_of(limits, agent.reruns), plain(Track::Rerun, agent.reruns)))
+    }
+
+    /// Counts a run whose output no change has moved.
+    fn lap(&mut self) -> Decision {
+        if !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) {
+            return Decision::SILENT;
+        }
+        let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
+        let standing = &*self.standing;
+        let world = standing.world.changes;
+        let answer = self.ending.bytes;
+        let before = standing.laps.get(self.sight.intent).filter(|lap| lap.answer == answer);
+        let laps = before.map_or(1, |lap| lap.laps + u32::from(lap.world != world));
+        let moved = before.is_none_or(|lap| lap.world != world);
+        let rung = if moved { rung_of(limits, laps) } else { Rung::Observe };
+        let told = before.map_or(Rung::Observe, |lap| lap.told).max(rung);
+        let lap = Lap { answer, laps, world, told, denials: before.map_or(0, |lap| lap.denials) };
+        self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
+        decision(rung, plain(Track::Lap, laps))
+    }
+
+    /// Adds the call to the agent's history, and says so when it goes in circles.
+    fn close(&mut self, said: Decision) -> Decision {
+        let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
+        let alive = self.ending.state == State::Alive || self.sight.waits;
+        let agent = self.standing.agent_mut(self.moment.agent);
+        agent.remember(self.sight.exact, self.ending.bytes);
+        if alive {
+            agent.start_over();
+        }
+        let Some((_, laps)) = cycle_of(&agent.history) else { return said };
+        let rung = rung_of(limits, laps);
+        agent.cycle_told = agent.cycle_told.max(rung);
+        said.or_stronger(decision(rung, plain(Track::Cycle, laps)))
+    }
+}
+
+/// Is this a failure where another try at the same target in the same way has no better chance? Code and tests are
+/// different: running them with other flags is how one finds out more.
+fn approach_counts(fault: &Fault) -> bool {
+    let told_apart = fault.firmness != Firmness::Likely;
+    told_apart && !matches!(fault.kind, Kind::CodeError | Kind::TestFailure | Kind::Unknown | Kind::Crash)
+}
+
+fn rung_of(limits: Limits, count: u32) -> Rung {
+    let reached = |limit: u32| limit > 0 && count >= limit;
+    if reached(limits.insist) {
+        Rung::Insist
+    } else if reached(limits.hint) {
+        Rung::Hint
+    } else if reached(limits.note) {
+        Rung::Note
+    } else {
+        Rung::Observe
+    }
+}
+
+fn decision(rung: Rung, reason: Reason) -> Decision {
+    match rung {
+        Rung::Observe => Decision::SILENT,
+        Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => Decision { rung, reason: Some(reason) },
+    }
+}

@@ -1,0 +1,226 @@
+//! May this call run? Decided from the calls before it and its own words, never from its result.
+
+use super::preset::{self, Limits, Settings};
+use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
+use super::standing::{Agent, Known, Look, Standing};
+use super::{Decision, Reason, Rung, Track};
+use crate::kind::Kind;
+
+/// What speaks against a call.
+struct Charge {
+    decision: Decision,
+    halt: u32,
+    denials: u32,
+    place: Place,
+}
+
+/// Where a refusal is written down.
+#[derive(Clone, Copy)]
+enum Place {
+    Known(Print),
+    Look(Print),
+    Lap(Print),
+    Agent,
+}
+
+pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight, moment: Moment) -> Decision {
+    let court = Court { settings, standing, sight, moment };
+    let charge = court.strongest();
+    let denied_in_a_row = standing.agent_mut(moment.agent).denied;
+    let Some(mut charge) = charge else {
+        standing.agent_mut(moment.agent).denied = 0;
+        return Decision::SILENT;
+    };
+    if charge.decision.rung == Rung::Deny {
+        if charge.halt > 0 && charge.denials > 0 && denied_in_a_row >= charge.halt {
+            charge.decision.rung = Rung::Halt;
+        }
+        write_down(standing, charge.place);
+        standing.agent_mut(moment.agent).denied += 1;
+    } else {
+        standing.agent_mut(moment.agent).denied = 0;
+    }
+    charge.decision
+}
+
+fn write_down(standing: &mut Standing, place: Place) {
+    match place {
+        Place::Known(print) => standing.known.get_mut(print).map(|known| known.denials += 1),
+        Place::Look(print) => standing.looks.get_mut(print).map(|look| look.denials += 1),
+        Place::Lap(print) => standing.laps.get_mut(print).map(|lap| lap.denials += 1),
+        Place::Agent => None,
+    };
+}
+
+struct Court<'a> {
+    settings: &'a Settings,
+    standing: &'a Standing,
+    sight: &'a Sight,
+    moment: Moment,
+}
+
+impl Court<'_> {
+    fn strongest(&self) -> Option<Charge> {
+        let sight = self.sight;
+        let variant = self.standing.known.get(sight.intent).map_or(Track::Variant, |known| intent_track(sight, known.kind));
+        let mut charges = vec![
+            self.known(sight.exact, Track::Repeat),
+            self.known(sight.intent, variant),
+            self.known(sight.approach, Track::Approach),
+            self.look(),
+            self.lap(),
+        ];
+        charges.extend(sight.roots.iter().map(|root| self.known(*root, Track::Root)));
+        if let Some(agent) = self.standing.agent(self.moment.agent) {
+            charges.extend([self.streak(agent), self.silence(agent), self.cycle(agent)]);
+        }
+        charges.into_iter().flatten().filter(|charge| charge.decision.rung > Rung::Observe).reduce(|best, next| {
+            if next.decision.rung > best.decision.rung { next } else { best }
+        })
+    }
+
+    /// Something that is known to fail.
+    fn known(&self, print: Print, track: Track) -> Option<Charge> {
+        let known = self.standing.known.get(print)?;
+        if known.by.round.is_shared_with(self.moment.round) || !self.still_stands(known, track) {
+            return None;
+        }
+        let limits = self.limits(track, known.firmness, known.kind);
+        let reason = Reason {
+            track,
+            count: known.strikes,
+            kind: known.kind,
+            rule: known.rule.clone(),
+            line: known.line.clone(),
+        };
+        let rung = self.rung(limits, known.strikes, known.told, known.turn)?;
+        Some(Charge { decision: Decision { rung, reason: Some(reason) }, halt: limits.halt, denials: known.denials, place: Place::Known(print) })
+    }
+
+    /// Does what stopped it then still stop it now, as far as one can know?
+    fn still_stands(&self, known: &Known, track: Track) -> bool {
+        let stranger = known.by.agent != self.moment.agent;
+        let world = &self.standing.world;
+        let waited = self.sight.waits || world.waited > known.at;
+        let alive = known.state == State::Alive;
+        let helped = world.could_help(known, preset::matters(known.kind));
+        let shared = preset::is_shared(known.kind) || self.sight.speaker == Speaker::Tool && track == Track::Repeat;
+        !alive && !helped && !(waited && known.firmness < Firmness::Certain) && (!stranger || shared)
+    }
+
+    /// The rung for a count. What was never explained is at most hinted at; a user's new word lowers the action.
+    fn rung(&self, limits: Limits, count: u32, told: Rung, turn: u32) -> Option<Rung> {
+        if limits.deny == 0 || count < limits.deny {
+            return None;
+        }
+        let again = if told >= Rung::Hint { Rung::Insist } else { Rung::Hint };
+        match (turn == self.standing.turn, told) {
+            (true, Rung::Observe) => Some(Rung::Hint),
+            (true, _) => Some(Rung::Deny),
+            (false, _) if count < 2 => None,
+            (false, _) => Some(again),
+        }
+    }
+
+    fn limits(&self, track: Track, firm: Firmness, kind: Kind) -> Limits {
+        self.settings.limits(track, firm, kind, &self.sight.tool_name)
+    }
+
+    /// An answer that was given before, and nothing moved since.
+    fn look(&self) -> Option<Charge> {
+        let look = self.standing.looks.get(self.sight.exact)?;
+        let parallel = look.by.round.is_shared_with(self.moment.round);
+        if look.world != self.standing.world.count || look.state == State::Alive || parallel || self.sight.waits {
+            return None;
+        }
+        let track = look_track(look, self.standing.agent(self.moment.agent), self.sight);
+        let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
+        let rung = self.rung(limits, look.seen, look.told, look.turn)?;
+        let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
+        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(self.sight.exact) })
+    }
+
+    /// A run whose output no change has moved.
+    fn lap(&self) -> Option<Charge> {
+        let lap = self.standing.laps.get(self.sight.intent)?;
+        let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
+        let rung = self.rung(limits, lap.laps, lap.told, self.standing.turn)?;
+        let decision = Decision { rung, reason: Some(plain(Track::Lap, lap.laps)) };
+        Some(Charge { decision, halt: limits.halt, denials: lap.denials, place: Place::Lap(self.sight.intent) })
+    }
+
+    /// A tool that answered the same error to everything lately.
+    fn streak(&self, agent: &Agent) -> Option<Charge> {
+        let streak = agent.streaks.get(self.sight.tool)?;
+        if streak.by.round.is_shared_with(self.moment.round) {
+            return None;
+        }
+        let limits = self.limits(streak.track, Firmness::Certain, streak.kind);
+        let rung = self.rung(limits, streak.length, streak.told, streak.turn)?;
+        let reason = Reason { line: streak.line.clone(), kind: streak.kind, ..plain(streak.track, streak.length) };
+        Some(Charge { decision: Decision { rung, reason: Some(reason) }, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+    }
+
+    /// A shell that answered nothing to anything lately.
+    fn silence(&self, agent: &Agent) -> Option<Charge> {
+        if self.sight.speaker != Speaker::Shell || agent.silence.1 < 2 {
+            return None;
+        }
+        let limits = self.limits(Track::Silence, Firmness::Certain, Kind::Unknown);
+        let rung = self.rung(limits, agent.silence.0, agent.silence_told, self.standing.turn)?;
+        let decision = Decision { rung, reason: Some(plain(Track::Silence, agent.silence.0)) };
+        Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+    }
+
+    /// The next call of a cycle that went around often enough.
+    fn cycle(&self, agent: &Agent) -> Option<Charge> {
+        let (period, laps) = cycle_of(&agent.history)?;
+        let (next, _) = agent.history[agent.history.len() - period];
+        if next != self.sight.exact {
+            return None;
+        }
+        let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
+        let rung = self.rung(limits, laps, agent.cycle_told, self.standing.turn)?;
+        let decision = Decision { rung, reason: Some(plain(Track::Cycle, laps)) };
+        Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+    }
+}
+
+/// What a failure of the same intent counts for. A tool that looks at the same thing for another reason finds the same;
+/// everywhere else other words may make a difference.
+pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
+    let vague = matches!(kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CodeError);
+    match (sight.speaker, sight.manner) {
+        (Speaker::Tool, Manner::Looks) if !vague => Track::Repeat,
+        _ => Track::Variant,
+    }
+}
+
+/// A reason without a cause.
+pub(super) fn plain(track: Track, count: u32) -> Reason {
+    Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
+}
+
+/// Which look it is: at something that may move by itself, the same one in a row, or just another one.
+pub(super) fn look_track(look: &Look, agent: Option<&Agent>, sight: &Sight) -> Track {
+    let in_a_row = look.in_a_row == look.seen && agent.is_some_and(|agent| agent.last == sight.exact);
+    if look.polls {
+        Track::Poll
+    } else if in_a_row {
+        Track::Stare
+    } else {
+        Track::Look
+    }
+}
+
+/// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle.
+pub(super) fn cycle_of(history: &[(Print, Print)]) -> Option<(usize, u32)> {
+    (2..=5).find_map(|period| {
+        let same = |at: &usize| history[*at] == history[*at - period];
+        let repeated = (period..history.len()).rev().take_while(same).count();
+        let laps = 1 + repeated / period;
+        let lap = &history[history.len().checked_sub(period)?..];
+        let varied = lap.iter().any(|(call, _)| *call != lap[0].0);
+        (laps >= 2 && varied).then_some((period, laps as u32))
+    })
+}

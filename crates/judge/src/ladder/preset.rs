@@ -1,0 +1,133 @@
+//! The numbers of the ladder, as `rules/ladder.toml` gives them. Logic is elsewhere.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Track;
+use super::sight::{Change, Firmness};
+use crate::kind::{Kind, vocabulary};
+
+include!(concat!(env!("OUT_DIR"), "/ladder.rs"));
+
+vocabulary! {
+    /// How much room an agent gets.
+    Preset {
+        /// As much as the cause leaves.
+        Adaptive = "adaptive",
+        /// Three failures of the same call are a hint, five are enough.
+        Classic = "classic",
+    }
+}
+
+/// How many of what it counts bring a row to each rung; 0 is never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The cause is explained.
+    pub note: u32,
+    /// It is said that a repeat does not help.
+    pub hint: u32,
+    /// It is said again.
+    pub insist: u32,
+    /// The next one is refused.
+    pub deny: u32,
+    /// So many refusals in a row stop the run.
+    pub halt: u32,
+}
+
+/// Never steps in.
+pub const NEVER: Limits = Limits { note: 0, hint: 0, insist: 0, deny: 0, halt: 0 };
+
+/// One row of the table. A part that is not given fits everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The preset it belongs to.
+    pub preset: Preset,
+    /// What it counts.
+    pub track: Track,
+    /// For causes that stand so firmly.
+    pub firm: Option<Firmness>,
+    /// For this cause.
+    pub kind: Option<Kind>,
+    /// For this tool.
+    pub tool: Option<std::borrow::Cow<'static, str>>,
+    /// Its numbers.
+    pub limits: Limits,
+}
+
+/// The table that holds for a session: the user's rows before the built-in ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    preset: Preset,
+    own: Vec<Row>,
+}
+
+impl Settings {
+    /// The built-in numbers of a preset.
+    pub fn of(preset: Preset) -> Settings {
+        Settings { preset, own: Vec::new() }
+    }
+
+    /// Puts a row before all others.
+    pub fn put_first(&mut self, row: Row) {
+        self.own.insert(0, row);
+    }
+
+    /// The numbers for what is counted. The first row that fits holds; where none does, the ladder never steps in.
+    pub fn limits(&self, track: Track, firm: Firmness, kind: Kind, tool: &str) -> Limits {
+        let fits = |row: &&Row| {
+            row.preset == self.preset
+                && row.track == track
+                && row.firm.is_none_or(|wanted| wanted == firm)
+                && row.kind.is_none_or(|wanted| wanted == kind)
+                && row.tool.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(tool))
+        };
+        self.own.iter().chain(RUNGS).find(fits).map_or(NEVER, |row| row.limits)
+    }
+}
+
+/// How firmly a cause of this kind stands while nothing changes.
+pub fn firmness(kind: Kind) -> Firmness {
+    FIRMNESS[kind as usize]
+}
+
+/// The changes that could matter to a cause of this kind.
+pub fn matters(kind: Kind) -> &'static [Change] {
+    MATTERS[kind as usize]
+}
+
+/// Does a failure of this kind stop every agent of the session alike, or does it belong to the code at hand?
+pub fn is_shared(kind: Kind) -> bool {
+    SHARED[kind as usize]
+}
+
+/// Words by which an answer tells that something is on its way.
+pub fn alive_words() -> &'static [&'static str] {
+    ALIVE
+}
+
+/// Words by which an answer tells that something is at its end.
+pub fn ended_words() -> &'static [&'static str] {
+    ENDED
+}
+
+/// Programs that are asked how something else is doing.
+pub fn polling_programs() -> &'static [&'static str] {
+    POLLING_PROGRAMS
+}
+
+/// Parts of tool names that ask how something else is doing.
+pub fn polling_tools() -> &'static [&'static str] {
+    POLLING_TOOLS
+}
+
+/// What sort of change a command makes, by its program and subcommand.
+pub fn change_of(program: &str, subcommand: &str) -> Option<Change> {
+    let both = format!("{program} {subcommand}");
+    let find = |name: &str| CHANGES.iter().find(|(command, _)| *command == name).map(|(_, change)| *change);
+    find(&both).or_else(|| find(program))
+}
+
+/// Arguments that only say why, or ask for the same in other words.
+pub fn prose_fields() -> &'static [&'static str] {
+    PROSE_FIELDS
+}

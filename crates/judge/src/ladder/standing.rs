@@ -1,0 +1,365 @@
+//! Where a session stands: what is known to fail, which answers stay the same, what moved. Plain data of bounded size.
+
+use std::collections::BTreeMap;
+
+use super::sight::{Change, Firmness, Manner, Moment, Print, Sight, State};
+use super::{Rung, Track};
+use crate::kind::Kind;
+
+/// How many things of one sort a session remembers. What was used longest ago goes first.
+pub const CAPACITY: usize = 16_384;
+const AGENTS: usize = 64;
+const TOOLS: usize = 64;
+const RECENT_CHANGES: usize = 64;
+const HISTORY: usize = 20;
+
+/// A place in the order of a session's calls; 0 is before the first.
+pub type Tick = u32;
+
+/// A map of bounded size that forgets what was used longest ago.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory<T> {
+    items: BTreeMap<Print, (Tick, T)>,
+    capacity: usize,
+}
+
+impl<T> Memory<T> {
+    fn new(capacity: usize) -> Memory<T> {
+        Memory { items: BTreeMap::new(), capacity }
+    }
+
+    /// What is remembered under `print`.
+    pub fn get(&self, print: Print) -> Option<&T> {
+        self.items.get(&print).map(|(_, item)| item)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, print: Print) -> Option<&mut T> {
+        self.items.get_mut(&print).map(|(_, item)| item)
+    }
+
+    /// Remembers `item`, used at `tick`.
+    pub fn put(&mut self, print: Print, tick: Tick, item: T) {
+        self.items.insert(print, (tick, item));
+        if self.items.len() > self.capacity {
+            self.forget_older_half();
+        }
+    }
+
+    /// Forgets what is under `print`.
+    pub fn remove(&mut self, print: Print) {
+        self.items.remove(&print);
+    }
+
+    /// All that is remembered.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.values().map(|(_, item)| item)
+    }
+
+    /// How much is remembered.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Is nothing remembered?
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Half at once, so that a full memory pays for sorting once in thousands of steps.
+    fn forget_older_half(&mut self) {
+        let mut ticks: Vec<Tick> = self.items.values().map(|(tick, _)| *tick).collect();
+        ticks.sort_unstable();
+        let cut = ticks[ticks.len() / 2];
+        let newest = ticks.last().copied().unwrap_or_default();
+        self.items.retain(|_, (tick, _)| *tick > cut || *tick == newest);
+    }
+}
+
+/// Something that is known to fail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// How often it failed with this cause.
+    pub strikes: u32,
+    /// The cause.
+    pub kind: Kind,
+    /// How firmly it stands.
+    pub firmness: Firmness,
+    /// The cause with its error line.
+    pub cause: Print,
+    /// When it failed last.
+    pub at: Tick,
+    /// In which turn of the user.
+    pub turn: u32,
+    /// Who failed last, and in which message.
+    pub by: Moment,
+    /// What the failed call wanted to touch.
+    pub targets: Vec<Print>,
+    /// What the error names.
+    pub names: Vec<Print>,
+    /// The failed call wanted to change something.
+    pub changes: bool,
+    /// What failed was only looked at while it is on its way.
+    pub state: State,
+    /// What the agent was told of it.
+    pub told: Rung,
+    /// How often it was refused.
+    pub denials: u32,
+    /// The line that shows the cause.
+    pub line: String,
+    /// The rule that named it.
+    pub rule: String,
+    /// The call in one line.
+    pub attempt: String,
+}
+
+/// An answer that was given before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// The answer.
+    pub answer: Print,
+    /// How often it was given while nothing changed.
+    pub seen: u32,
+    /// How often without any other call in between.
+    pub in_a_row: u32,
+    /// Where the world stood.
+    pub world: u32,
+    /// In which turn of the user.
+    pub turn: u32,
+    /// Who asked last, and in which message.
+    pub by: Moment,
+    /// What the answer says of the thing looked at.
+    pub state: State,
+    /// Whether the thing looked at may move by itself.
+    pub polls: bool,
+    /// What the agent was told of it.
+    pub told: Rung,
+    /// How often it was refused.
+    pub denials: u32,
+}
+
+/// A run between changes whose output stays the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lap {
+    /// The output, byte for byte.
+    pub answer: Print,
+    /// How often it came, each time after another change.
+    pub laps: u32,
+    /// Where the world stood at the last one.
+    pub world: u32,
+    /// What the agent was told of it.
+    pub told: Rung,
+    /// How often it was refused.
+    pub denials: u32,
+}
+
+/// The failures of one tool in a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Streak {
+    /// The answer that stays the same.
+    pub answer: Print,
+    /// How often.
+    pub length: u32,
+    /// Whether the answer says what is wrong.
+    pub track: Track,
+    /// The cause.
+    pub kind: Kind,
+    /// In which turn of the user.
+    pub turn: u32,
+    /// The last one's message.
+    pub by: Moment,
+    /// What the agent was told of it.
+    pub told: Rung,
+    /// The line that shows the cause.
+    pub line: String,
+}
+
+/// What one agent did lately. Agents share what is known to fail, not these counters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// Its last call.
+    pub last: Print,
+    /// How many shell commands in a row failed without a word, and how many of them could not have failed.
+    pub silence: (u32, u32),
+    /// What it was told of the silence.
+    pub silence_told: Rung,
+    /// How many looks in a row were answered before.
+    pub reruns: u32,
+    /// How many of its calls in a row were refused.
+    pub denied: u32,
+    /// The last calls with their answers, since the world moved.
+    pub history: Vec<(Print, Print)>,
+    /// What it was told of a cycle.
+    pub cycle_told: Rung,
+    /// Failures in a row, by tool.
+    pub streaks: Memory<Streak>,
+}
+
+impl Agent {
+    fn new() -> Agent {
+        Agent {
+            last: Print(0),
+            silence: (0, 0),
+            silence_told: Rung::Observe,
+            reruns: 0,
+            denied: 0,
+            history: Vec::new(),
+            cycle_told: Rung::Observe,
+            streaks: Memory::new(TOOLS),
+        }
+    }
+
+    /// Adds a call and its answer to the history.
+    pub fn remember(&mut self, call: Print, answer: Print) {
+        self.last = call;
+        if self.history.len() == HISTORY {
+            self.history.remove(0);
+        }
+        self.history.push((call, answer));
+    }
+
+    /// Forgets the history, because the same calls may get other answers now.
+    pub fn start_over(&mut self) {
+        self.history.clear();
+        self.reruns = 0;
+        self.cycle_told = Rung::Observe;
+    }
+}
+
+/// What moved, and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct World {
+    /// Goes up whenever an answer could have changed.
+    pub count: u32,
+    /// Goes up whenever something was changed on purpose.
+    pub changes: u32,
+    /// When something was last changed, by sort of change.
+    last: [Tick; Change::ALL.len()],
+    /// The names that the last changes touched.
+    recent: Vec<(Tick, Vec<Print>)>,
+    /// When a target was last changed, or looked at.
+    touched: Memory<Tick>,
+    looked_at: Memory<Tick>,
+    /// When somebody last let time pass.
+    pub waited: Tick,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            count: 0,
+            changes: 0,
+            last: [0; Change::ALL.len()],
+            recent: Vec::new(),
+            touched: Memory::new(CAPACITY),
+            looked_at: Memory::new(CAPACITY),
+            waited: 0,
+        }
+    }
+
+    /// Something was changed.
+    pub fn change(&mut self, tick: Tick, change: Change, sight: &Sight) {
+        self.count += 1;
+        self.changes += 1;
+        self.last[change as usize] = tick;
+        if self.recent.len() == RECENT_CHANGES {
+            self.recent.remove(0);
+        }
+        self.recent.push((tick, sight.names.clone()));
+        // To touch a file is not to change it.
+        let changed: &[Print] = if change == Change::Trifle { &[] } else { &sight.targets };
+        for target in changed {
+            self.touched.put(*target, tick, tick);
+        }
+    }
+
+    /// Something was looked at.
+    pub fn look(&mut self, tick: Tick, sight: &Sight) {
+        for target in &sight.targets {
+            self.looked_at.put(*target, tick, tick);
+        }
+    }
+
+    /// Could what moved since it failed make `known` work now? `matters` are the sorts of change that could.
+    pub fn could_help(&self, known: &Known, matters: &[Change]) -> bool {
+        let after = |tick: &Tick| *tick > known.at;
+        matters.iter().any(|change| after(&self.last[*change as usize]))
+            || self.recent.iter().any(|(tick, names)| after(tick) && names.iter().any(|name| known.names.contains(name)))
+            || known.targets.iter().any(|target| self.touched.get(*target).is_some_and(after))
+            // An edit that failed for want of reading is repaired by a look at its file.
+            || known.changes && known.targets.iter().any(|target| self.looked_at.get(*target).is_some_and(after))
+    }
+}
+
+/// Where one session stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// How many calls have ended.
+    pub tick: Tick,
+    /// How often the user spoke.
+    pub turn: u32,
+    /// What is known to fail, under exact, intent, approach and root prints alike.
+    pub known: Memory<Known>,
+    /// Answers that were given before, by exact call.
+    pub looks: Memory<Look>,
+    /// Runs between changes, by intent.
+    pub laps: Memory<Lap>,
+    /// What each agent did lately.
+    agents: BTreeMap<Print, Agent>,
+    /// What moved.
+    pub world: World,
+}
+
+impl Default for Standing {
+    fn default() -> Standing {
+        Standing::new()
+    }
+}
+
+impl Standing {
+    /// A session in which nothing has happened.
+    pub fn new() -> Standing {
+        Standing {
+            tick: 0,
+            turn: 0,
+            known: Memory::new(CAPACITY),
+            looks: Memory::new(CAPACITY),
+            laps: Memory::new(CAPACITY),
+            agents: BTreeMap::new(),
+            world: World::new(),
+        }
+    }
+
+    /// What is known of an agent's last calls.
+    pub fn agent(&self, agent: Print) -> Option<&Agent> {
+        self.agents.get(&agent)
+    }
+
+    /// The same, to be changed. A session with more agents than anyone can follow forgets the one that sorts first.
+    pub fn agent_mut(&mut self, agent: Print) -> &mut Agent {
+        if self.agents.len() >= AGENTS && !self.agents.contains_key(&agent) {
+            self.agents.pop_first();
+        }
+        self.agents.entry(agent).or_insert_with(Agent::new)
+    }
+
+    /// All agents start over, because the world they share moved.
+    pub fn start_over(&mut self) {
+        for agent in self.agents.values_mut() {
+            agent.start_over();
+        }
+    }
+
+    /// How many things are remembered in all.
+    pub fn size(&self) -> usize {
+        self.known.len() + self.looks.len() + self.laps.len() + self.agents.len()
+    }
+}
+
+/// Does a call of this manner get its answer from the world as it is?
+pub fn answers(manner: Manner) -> bool {
+    match manner {
+        Manner::Looks | Manner::Runs | Manner::Unclear => true,
+        Manner::Changes(_) | Manner::Waits => false,
+    }
+}
