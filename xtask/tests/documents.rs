@@ -6,7 +6,7 @@ use std::path::Path;
 const PAGES: [&str; 4] = ["ARCHITECTURE.md", "README.md", "README.zh-CN.md", "docs/rules.md"];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project")
 }
 
 /// The paths that a page names: code words that look like one, and the targets of its links.
