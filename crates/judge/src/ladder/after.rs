@@ -10,7 +10,13 @@ use crate::kind::Kind;
 /// Lists longer than this are cut: they are there to compare, not to keep.
 const LISTED: usize = 16;
 
-pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight, ending: &Ending, moment: Moment) -> Decision {
+pub(super) fn weigh(
+    settings: &Settings,
+    standing: &mut Standing,
+    sight: &Sight,
+    ending: &Ending,
+    moment: Moment,
+) -> Decision {
     let mut clerk = Clerk { settings, standing, sight, ending, moment };
     match &ending.upshot {
         Upshot::OurDenial => Decision::SILENT,
@@ -75,7 +81,10 @@ impl Clerk<'_> {
         let helped = same.is_some_and(|known| standing.world.could_help(known, preset::matters(known.kind)));
         let asked_by_user = same.is_some_and(|known| known.turn != standing.turn);
         let waited = self.sight.waits || same.is_some_and(|known| standing.world.waited > known.at);
-        let calm = helped || parallel || stranger || self.ending.state == State::Alive
+        let calm = helped
+            || parallel
+            || stranger
+            || self.ending.state == State::Alive
             || waited && fault.firmness < Firmness::Certain
             || asked_by_user && strikes <= 2;
         let limits = self.limits(track, fault.firmness, fault.kind);
@@ -103,7 +112,16 @@ impl Clerk<'_> {
             attempt: self.sight.label.clone(),
         };
         self.standing.known.put(print, self.standing.tick, known);
-        decision(rung, Reason { track, count: strikes, kind: fault.kind, rule: fault.rule.clone(), line: fault.line.clone() })
+        decision(
+            rung,
+            Reason {
+                track,
+                count: strikes,
+                kind: fault.kind,
+                rule: fault.rule.clone(),
+                line: fault.line.clone(),
+            },
+        )
     }
 
     /// The same error from one tool, whatever it is given.
@@ -138,7 +156,13 @@ impl Clerk<'_> {
             line: fault.line.clone(),
         };
         agent.streaks.put(tool, tick, streak);
-        let reason = Reason { track, count: length, kind: fault.kind, rule: fault.rule.clone(), line: fault.line.clone() };
+        let reason = Reason {
+            track,
+            count: length,
+            kind: fault.kind,
+            rule: fault.rule.clone(),
+            line: fault.line.clone(),
+        };
         decision(if parallel { Rung::Observe } else { rung }, reason)
     }
 
@@ -217,7 +241,11 @@ impl Clerk<'_> {
 
     /// The answer to compare: a thing at its end is the same thing a minute later.
     fn answer(&self) -> Print {
-        if self.ending.state == State::Ended && self.sight.polls { self.ending.masked } else { self.ending.bytes }
+        if self.ending.state == State::Ended && self.sight.polls {
+            self.ending.masked
+        } else {
+            self.ending.bytes
+        }
     }
 
     fn is_repeated_answer(&self) -> bool {
@@ -234,13 +262,15 @@ impl Clerk<'_> {
         let standing = &*self.standing;
         let world = standing.world.count;
         let before = standing.looks.get(sight.exact);
-        let before = before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
+        let before =
+            before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
         let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
         let in_a_row = self.is_last_call();
         let look = Look {
             answer,
             seen: before.map_or(1, |look| look.seen + u32::from(!parallel)),
-            in_a_row: before.map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
+            in_a_row: before
+                .map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
             world,
             turn: standing.turn,
             by: self.moment,
@@ -325,6 +355,8 @@ fn rung_of(limits: Limits, count: u32) -> Rung {
 fn decision(rung: Rung, reason: Reason) -> Decision {
     match rung {
         Rung::Observe => Decision::SILENT,
-        Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => Decision { rung, reason: Some(reason) },
+        Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => {
+            Decision { rung, reason: Some(reason) }
+        }
     }
 }
