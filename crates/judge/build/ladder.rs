@@ -111,7 +111,12 @@ fn tables(rules_dir: &Path) -> String {
     });
     list(&mut code, "MATTERS", "&[Change]", matters.collect());
     let shared: Vec<Kind> = file.shared.kinds.iter().map(|word| kind(word)).collect();
-    list(&mut code, "SHARED", "bool", Kind::ALL.iter().map(|kind| shared.contains(kind).to_string()).collect());
+    list(
+        &mut code,
+        "SHARED",
+        "bool",
+        Kind::ALL.iter().map(|kind| shared.contains(kind).to_string()).collect(),
+    );
     for (name, words) in [
         ("ALIVE", &file.states.alive),
         ("ENDED", &file.states.ended),
@@ -130,7 +135,8 @@ fn tables(rules_dir: &Path) -> String {
 
 /// The statics of `rules/ladder-texts.toml`.
 fn texts(rules_dir: &Path) -> String {
-    let text = fs::read_to_string(rules_dir.join("ladder-texts.toml")).expect("rules/ladder-texts.toml is there");
+    let text =
+        fs::read_to_string(rules_dir.join("ladder-texts.toml")).expect("rules/ladder-texts.toml is there");
     let rows: BTreeMap<String, FileText> =
         toml::from_str(&text).unwrap_or_else(|error| panic!("rules/ladder-texts.toml: {error}"));
     let rows = rows.iter().map(|(key, row)| format!("({key:?}, [{:?}, {:?}])", row.en, row.zh));

@@ -10,7 +10,13 @@ use crate::kind::Kind;
 /// Lists longer than this are cut: they are there to compare, not to keep.
 const LISTED: usize = 16;
 
-pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight, ending: &Ending, moment: Moment) -> Decision {
+pub(super) fn weigh(
+    settings: &Settings,
+    standing: &mut Standing,
+    sight: &Sight,
+    ending: &Ending,
+    moment: Moment,
+) -> Decision {
     let mut clerk = Clerk { settings, standing, sight, ending, moment };
     match &ending.upshot {
         Upshot::OurDenial => Decision::SILENT,
@@ -75,11 +81,15 @@ impl Clerk<'_> {
         let helped = same.is_some_and(|known| standing.world.could_help(known, preset::matters(known.kind)));
         let asked_by_user = same.is_some_and(|known| known.turn != standing.turn);
         let waited = self.sight.waits || same.is_some_and(|known| standing.world.waited > known.at);
-        let calm = helped || parallel || stranger || self.ending.state == State::Alive
+        let alive = self.ending.state == State::Alive;
+        let calm = helped
+            || parallel
+            || stranger
             || waited && fault.firmness < Firmness::Certain
             || asked_by_user && strikes <= 2;
         let limits = self.limits(track, fault.firmness, fault.kind);
         let rung = match rung_of(limits, strikes) {
+            _ if alive => Rung::Observe,
             rung if calm => rung.min(Rung::Note),
             rung => rung,
         };
@@ -103,7 +113,16 @@ impl Clerk<'_> {
             attempt: self.sight.label.clone(),
         };
         self.standing.known.put(print, self.standing.tick, known);
-        decision(rung, Reason { track, count: strikes, kind: fault.kind, rule: fault.rule.clone(), line: fault.line.clone() })
+        decision(
+            rung,
+            Reason {
+                track,
+                count: strikes,
+                kind: fault.kind,
+                rule: fault.rule.clone(),
+                line: fault.line.clone(),
+            },
+        )
     }
 
     /// The same error from one tool, whatever it is given.
@@ -138,7 +157,13 @@ impl Clerk<'_> {
             line: fault.line.clone(),
         };
         agent.streaks.put(tool, tick, streak);
-        let reason = Reason { track, count: length, kind: fault.kind, rule: fault.rule.clone(), line: fault.line.clone() };
+        let reason = Reason {
+            track,
+            count: length,
+            kind: fault.kind,
+            rule: fault.rule.clone(),
+            line: fault.line.clone(),
+        };
         decision(if parallel { Rung::Observe } else { rung }, reason)
     }
 
@@ -217,7 +242,11 @@ impl Clerk<'_> {
 
     /// The answer to compare: a thing at its end is the same thing a minute later.
     fn answer(&self) -> Print {
-        if self.ending.state == State::Ended && self.sight.polls { self.ending.masked } else { self.ending.bytes }
+        if self.ending.state == State::Ended && self.sight.polls {
+            self.ending.masked
+        } else {
+            self.ending.bytes
+        }
     }
 
     fn is_repeated_answer(&self) -> bool {
@@ -234,13 +263,15 @@ impl Clerk<'_> {
         let standing = &*self.standing;
         let world = standing.world.count;
         let before = standing.looks.get(sight.exact);
-        let before = before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
+        let before =
+            before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
         let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
         let in_a_row = self.is_last_call();
         let look = Look {
             answer,
             seen: before.map_or(1, |look| look.seen + u32::from(!parallel)),
-            in_a_row: before.map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
+            in_a_row: before
+                .map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
             world,
             turn: standing.turn,
             by: self.moment,
@@ -281,7 +312,14 @@ impl Clerk<'_> {
         let moved = before.is_none_or(|lap| lap.world != world);
         let rung = if moved { rung_of(limits, laps) } else { Rung::Observe };
         let told = before.map_or(Rung::Observe, |lap| lap.told).max(rung);
-        let lap = Lap { answer, laps, world, told, denials: before.map_or(0, |lap| lap.denials) };
+        let lap = Lap {
+            answer,
+            laps,
+            world,
+            turn: standing.turn,
+            told,
+            denials: before.map_or(0, |lap| lap.denials),
+        };
         self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
         decision(rung, plain(Track::Lap, laps))
     }
@@ -290,7 +328,9 @@ impl Clerk<'_> {
     fn close(&mut self, said: Decision) -> Decision {
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let alive = self.ending.state == State::Alive || self.sight.waits;
+        let turn = self.standing.turn;
         let agent = self.standing.agent_mut(self.moment.agent);
+        agent.turn = turn;
         agent.remember(self.sight.exact, self.ending.bytes);
         if alive {
             agent.start_over();
@@ -325,6 +365,8 @@ fn rung_of(limits: Limits, count: u32) -> Rung {
 fn decision(rung: Rung, reason: Reason) -> Decision {
     match rung {
         Rung::Observe => Decision::SILENT,
-        Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => Decision { rung, reason: Some(reason) },
+        Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => {
+            Decision { rung, reason: Some(reason) }
+        }
     }
 }

@@ -62,7 +62,11 @@ struct Court<'a> {
 impl Court<'_> {
     fn strongest(&self) -> Option<Charge> {
         let sight = self.sight;
-        let variant = self.standing.known.get(sight.intent).map_or(Track::Variant, |known| intent_track(sight, known.kind));
+        let variant = self
+            .standing
+            .known
+            .get(sight.intent)
+            .map_or(Track::Variant, |known| intent_track(sight, known.kind));
         let mut charges = vec![
             self.known(sight.exact, Track::Repeat),
             self.known(sight.intent, variant),
@@ -74,9 +78,11 @@ impl Court<'_> {
         if let Some(agent) = self.standing.agent(self.moment.agent) {
             charges.extend([self.streak(agent), self.silence(agent), self.cycle(agent)]);
         }
-        charges.into_iter().flatten().filter(|charge| charge.decision.rung > Rung::Observe).reduce(|best, next| {
-            if next.decision.rung > best.decision.rung { next } else { best }
-        })
+        charges.into_iter().flatten().filter(|charge| charge.decision.rung > Rung::Observe).reduce(
+            |best, next| {
+                if next.decision.rung > best.decision.rung { next } else { best }
+            },
+        )
     }
 
     /// Something that is known to fail.
@@ -94,7 +100,12 @@ impl Court<'_> {
             line: known.line.clone(),
         };
         let rung = self.rung(limits, known.strikes, known.told, known.turn)?;
-        Some(Charge { decision: Decision { rung, reason: Some(reason) }, halt: limits.halt, denials: known.denials, place: Place::Known(print) })
+        Some(Charge {
+            decision: Decision { rung, reason: Some(reason) },
+            halt: limits.halt,
+            denials: known.denials,
+            place: Place::Known(print),
+        })
     }
 
     /// Does what stopped it then still stop it now, as far as one can know?
@@ -104,8 +115,9 @@ impl Court<'_> {
         let waited = self.sight.waits || world.waited > known.at;
         let alive = known.state == State::Alive;
         let helped = world.could_help(known, preset::matters(known.kind));
-        let shared = preset::is_shared(known.kind) || self.sight.speaker == Speaker::Tool && track == Track::Repeat;
-        !alive && !helped && !(waited && known.firmness < Firmness::Certain) && (!stranger || shared)
+        let shared =
+            preset::is_shared(known.kind) || self.sight.speaker == Speaker::Tool && track == Track::Repeat;
+        !(alive || helped || waited && known.firmness < Firmness::Certain || stranger && !shared)
     }
 
     /// The rung for a count. What was never explained is at most hinted at; a user's new word lowers the action.
@@ -130,23 +142,37 @@ impl Court<'_> {
     fn look(&self) -> Option<Charge> {
         let look = self.standing.looks.get(self.sight.exact)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
-        if look.world != self.standing.world.count || look.state == State::Alive || parallel || self.sight.waits {
+        if look.world != self.standing.world.count
+            || look.state == State::Alive
+            || parallel
+            || self.sight.waits
+        {
             return None;
         }
         let track = look_track(look, self.standing.agent(self.moment.agent), self.sight);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
-        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(self.sight.exact) })
+        Some(Charge {
+            decision,
+            halt: limits.halt,
+            denials: look.denials,
+            place: Place::Look(self.sight.exact),
+        })
     }
 
     /// A run whose output no change has moved.
     fn lap(&self) -> Option<Charge> {
         let lap = self.standing.laps.get(self.sight.intent)?;
         let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, lap.laps, lap.told, self.standing.turn)?;
+        let rung = self.rung(limits, lap.laps, lap.told, lap.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Lap, lap.laps)) };
-        Some(Charge { decision, halt: limits.halt, denials: lap.denials, place: Place::Lap(self.sight.intent) })
+        Some(Charge {
+            decision,
+            halt: limits.halt,
+            denials: lap.denials,
+            place: Place::Lap(self.sight.intent),
+        })
     }
 
     /// A tool that answered the same error to everything lately.
@@ -157,8 +183,14 @@ impl Court<'_> {
         }
         let limits = self.limits(streak.track, Firmness::Certain, streak.kind);
         let rung = self.rung(limits, streak.length, streak.told, streak.turn)?;
-        let reason = Reason { line: streak.line.clone(), kind: streak.kind, ..plain(streak.track, streak.length) };
-        Some(Charge { decision: Decision { rung, reason: Some(reason) }, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+        let reason =
+            Reason { line: streak.line.clone(), kind: streak.kind, ..plain(streak.track, streak.length) };
+        Some(Charge {
+            decision: Decision { rung, reason: Some(reason) },
+            halt: limits.halt,
+            denials: agent.denied,
+            place: Place::Agent,
+        })
     }
 
     /// A shell that answered nothing to anything lately.
@@ -167,7 +199,7 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(Track::Silence, Firmness::Certain, Kind::Unknown);
-        let rung = self.rung(limits, agent.silence.0, agent.silence_told, self.standing.turn)?;
+        let rung = self.rung(limits, agent.silence.0, agent.silence_told, agent.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Silence, agent.silence.0)) };
         Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
     }
@@ -180,7 +212,7 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, laps, agent.cycle_told, self.standing.turn)?;
+        let rung = self.rung(limits, laps, agent.cycle_told, agent.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Cycle, laps)) };
         Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
     }

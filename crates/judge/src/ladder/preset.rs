@@ -85,6 +85,12 @@ impl Settings {
     }
 }
 
+/// All built-in rows, the specific ones first.
+#[cfg(test)]
+pub fn rows() -> &'static [Row] {
+    RUNGS
+}
+
 /// How firmly a cause of this kind stands while nothing changes.
 pub fn firmness(kind: Kind) -> Firmness {
     FIRMNESS[kind as usize]

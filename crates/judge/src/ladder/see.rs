@@ -27,7 +27,8 @@ const MASKED_LINES: usize = 200;
 /// Reads a call.
 pub fn sight(call: &Call) -> Sight {
     let script = shell::line(call).map(|line| Script::parse(&line));
-    let targets: Vec<String> = nature::targets(call).into_iter().take(LISTED).map(|path| tidy(&path)).collect();
+    let targets: Vec<String> =
+        nature::targets(call).into_iter().take(LISTED).map(|path| tidy(&path)).collect();
     let creates = creates(call);
     let mut roots = match &script {
         Some(script) => needed_programs(script),
@@ -71,7 +72,12 @@ pub fn sight(call: &Call) -> Sight {
 }
 
 /// Reads a result. `said_ok` is what the host reports, where it reports anything.
-pub fn ending(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> Ending {
+pub fn ending(
+    sight: &Sight,
+    observation: &Observation,
+    diagnosis: &Diagnosis,
+    said_ok: Option<bool>,
+) -> Ending {
     let parts = [&observation.stdout[..], &observation.stderr[..], &observation.merged[..]];
     let bytes = Print::of_bytes(&parts);
     let text: String = parts.iter().map(|part| String::from_utf8_lossy(part)).collect();
@@ -103,7 +109,9 @@ fn failed(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_
         (Kind::NotAnError, _) => false,
         (_, Some(false)) => true,
         (Kind::Unknown, _) => false,
-        (_, Some(true)) => diagnosis.confidence >= SURE && !matches!(sight.manner, Manner::Changes(_) | Manner::Looks),
+        (_, Some(true)) => {
+            diagnosis.confidence >= SURE && !matches!(sight.manner, Manner::Changes(_) | Manner::Looks)
+        }
         (_, None) => true,
     }
 }
@@ -113,7 +121,13 @@ const SURE: f32 = 0.8;
 /// Below this a diagnosis is a guess.
 const GUESS: f32 = 0.5;
 
-fn fault(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, text: &str, masked_text: &str) -> Fault {
+fn fault(
+    sight: &Sight,
+    observation: &Observation,
+    diagnosis: &Diagnosis,
+    text: &str,
+    masked_text: &str,
+) -> Fault {
     let line = diagnosis.evidence.as_ref().map(|found| found.text.clone());
     let line = line.unwrap_or_else(|| last_line(text).to_owned());
     let kind = diagnosis.kind;
@@ -161,7 +175,8 @@ fn stopped_roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &str) 
     if diagnosis.kind == Kind::CommandNotFound && sight.speaker == Speaker::Shell {
         let subject = diagnosis.subject.as_deref().unwrap_or_default();
         let script = shell::line(call).map(|line| Script::parse(&line)).unwrap_or_default();
-        let missing = script.programs().filter(|program| *program == subject || line.contains(&format!("{program}:")));
+        let missing =
+            script.programs().filter(|program| *program == subject || line.contains(&format!("{program}:")));
         roots.extend(missing.map(|program| Print::of(&["program", program])));
     }
     if line.trim_start().starts_with("sudo:") {
@@ -179,7 +194,8 @@ fn stopped_roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &str) 
 
 /// Does the line say that there is no such tool?
 fn denies_tool(line: &str, tool: &str) -> bool {
-    const DENIALS: &[&str] = &["unavailable", "unknown", "not available", "no such", "not found", "does not exist", "not a valid"];
+    const DENIALS: &[&str] =
+        &["unavailable", "unknown", "not available", "no such", "not found", "does not exist", "not a valid"];
     const NOUNS: &[&str] = &["tool", "function", "command"];
     let line = line.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
@@ -212,7 +228,9 @@ fn shell_manner(call: &Call, script: &Script) -> Manner {
     match nature::of(call) {
         Nature::ReadOnly => Manner::Looks,
         // `cd x && grep y` looks, although `cd` alone would not.
-        Nature::Unknown | Nature::Idempotent if script.is_reader() && !nature::moves_world(call) => Manner::Looks,
+        Nature::Unknown | Nature::Idempotent if script.is_reader() && !nature::moves_world(call) => {
+            Manner::Looks
+        }
         Nature::Unknown if workers().any(is_written_on_the_spot) => Manner::Changes(Change::Script),
         Nature::Unknown | Nature::Idempotent | Nature::Writes if !nature::moves_world(call) => Manner::Runs,
         Nature::Unknown if !workers().any(|command| known_change(command).is_some()) => Manner::Runs,
@@ -236,7 +254,9 @@ fn known_change(command: &Command) -> Option<Change> {
     let known = preset::change_of(&command.program, sub);
     let writes = command.redirections.iter().any(shell::Redirection::writes_file);
     match known {
-        Some(Change::Trifle) => (writes || matches!(command.program.as_str(), "touch" | "mkdir")).then_some(Change::Trifle),
+        Some(Change::Trifle) => {
+            (writes || matches!(command.program.as_str(), "touch" | "mkdir")).then_some(Change::Trifle)
+        }
         Some(Change::Script) => is_written_on_the_spot(command).then_some(Change::Script),
         Some(Change::Edit) => (writes || nature_of_editor(command)).then_some(Change::Edit),
         Some(Change::Files | Change::Git | Change::Install | Change::Service) => known,
@@ -247,7 +267,10 @@ fn known_change(command: &Command) -> Option<Change> {
 /// Editors of streams change files only where they are told to.
 fn nature_of_editor(command: &Command) -> bool {
     match command.program.as_str() {
-        "sed" | "perl" | "awk" => command.args().iter().any(|word| word.starts_with("-i") || word.starts_with("-pi") || word == "--in-place"),
+        "sed" | "perl" | "awk" => command
+            .args()
+            .iter()
+            .any(|word| word.starts_with("-i") || word.starts_with("-pi") || word == "--in-place"),
         "cat" => false,
         _ => true,
     }
@@ -266,18 +289,21 @@ fn tool_manner(call: &Call) -> Manner {
 fn creates(call: &Call) -> bool {
     let sub = call.input.get("command").and_then(Value::as_str).unwrap_or_default();
     let name = call.tool.to_lowercase();
-    shell::line(call).is_none() && (sub == "create" || ["create", "write", "new_", "add_"].iter().any(|verb| name.starts_with(verb)))
+    shell::line(call).is_none()
+        && (sub == "create" || ["create", "write", "new_", "add_"].iter().any(|verb| name.starts_with(verb)))
 }
 
 /// Does the script let time pass before it asks?
 fn sleeps(script: &Script) -> bool {
-    let mut workers = script.commands().iter().filter(|command| command.role == Role::Plain && command.program != "cd");
+    let mut workers =
+        script.commands().iter().filter(|command| command.role == Role::Plain && command.program != "cd");
     workers.next().is_some_and(|command| command.program == "sleep")
 }
 
 /// Are all its programs such that only a broken shell makes them fail without a word?
 fn cannot_fail(script: &Script) -> bool {
-    const MAY_SAY_NO: &[&str] = &["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "pgrep", "which", "false"];
+    const MAY_SAY_NO: &[&str] =
+        &["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "pgrep", "which", "false"];
     !script.programs().any(|program| MAY_SAY_NO.contains(&program))
 }
 
@@ -309,15 +335,20 @@ fn state(sight: &Sight, text: &str) -> State {
 
 fn contains_word(text: &str, word: &str) -> bool {
     let letter = |sign: Option<char>| sign.is_some_and(|sign| sign.is_alphanumeric());
-    text.match_indices(word).any(|(at, _)| !letter(text[..at].chars().next_back()) && !letter(text[at + word.len()..].chars().next()))
+    text.match_indices(word).any(|(at, _)| {
+        !letter(text[..at].chars().next_back()) && !letter(text[at + word.len()..].chars().next())
+    })
 }
 
 /// The call without arguments that only say why, as long as something is left.
 fn without_prose(call: &Call) -> Call {
     let Value::Object(fields) = &call.input else { return call.clone() };
     let is_prose = |field: &str| preset::prose_fields().contains(&field.to_lowercase().as_str());
-    let kept: Map<String, Value> =
-        fields.iter().filter(|(field, _)| !is_prose(field)).map(|(field, value)| (field.clone(), value.clone())).collect();
+    let kept: Map<String, Value> = fields
+        .iter()
+        .filter(|(field, _)| !is_prose(field))
+        .map(|(field, value)| (field.clone(), value.clone()))
+        .collect();
     if kept.is_empty() { call.clone() } else { Call::new(call.tool.clone(), Value::Object(kept)) }
 }
 
@@ -325,7 +356,8 @@ fn without_prose(call: &Call) -> Call {
 fn plainer(call: &Call) -> Call {
     let Value::Object(fields) = &call.input else { return call.clone() };
     let plain = fields.iter().map(|(field, value)| {
-        let is_path = field.to_lowercase().ends_with("path") || matches!(field.as_str(), "file" | "filename" | "directory" | "dir");
+        let is_path = field.to_lowercase().ends_with("path")
+            || matches!(field.as_str(), "file" | "filename" | "directory" | "dir");
         let value = match value {
             Value::String(text) if text.is_empty() => Value::Null,
             Value::String(text) if is_path => Value::String(tidy(text)),

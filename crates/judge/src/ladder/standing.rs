@@ -147,6 +147,8 @@ pub struct Lap {
     pub laps: u32,
     /// Where the world stood at the last one.
     pub world: u32,
+    /// In which turn of the user.
+    pub turn: u32,
     /// What the agent was told of it.
     pub told: Rung,
     /// How often it was refused.
@@ -179,6 +181,8 @@ pub struct Streak {
 pub struct Agent {
     /// Its last call.
     pub last: Print,
+    /// In which turn of the user that was.
+    pub turn: u32,
     /// How many shell commands in a row failed without a word, and how many of them could not have failed.
     pub silence: (u32, u32),
     /// What it was told of the silence.
@@ -199,6 +203,7 @@ impl Agent {
     fn new() -> Agent {
         Agent {
             last: Print(0),
+            turn: 0,
             silence: (0, 0),
             silence_told: Rung::Observe,
             reruns: 0,

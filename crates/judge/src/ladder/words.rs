@@ -52,7 +52,8 @@ fn row(known: &Known, lang: Lang) -> String {
     let error = if known.line.is_empty() { known.kind.title(lang).to_owned() } else { cell(&known.line) };
     // A remedy about something that is not known any more would leave a gap in the sentence.
     let whole = |text: &&'static str| !text.contains("{it}");
-    let remedy = known.kind.row().advice.iter().filter_map(|key| remedy(key, lang)).find(whole).unwrap_or("—");
+    let remedy =
+        known.kind.row().advice.iter().filter_map(|key| remedy(key, lang)).find(whole).unwrap_or("—");
     format!("{error} | {}{times} | {remedy}", cell(&known.attempt))
 }
 
