@@ -96,11 +96,15 @@ pub fn generate(rules: &Path, out: &Path) {
     for group in &file.flags {
         for run in &group.run {
             let list = flags.entry(run.as_str()).or_default();
-            let _ = write!(list, "(&{:?}, Nature::{:?}, {}), ", group.any, group.nature, group.moves_world);
+            let _ = write!(
+                list,
+                "Change {{ any: &{:?}, nature: Nature::{:?}, moves_world: {} }}, ",
+                group.any, group.nature, group.moves_world
+            );
         }
     }
     let flags = flags.into_iter().map(|(run, list)| (run, format!("&[{list}]"))).collect();
-    table(&mut code, "FLAGS", "&[(&[&str], Nature, bool)]", &flags);
+    table(&mut code, "FLAGS", "&[Change]", &flags);
 
     let valued =
         file.valued.iter().map(|(program, flags)| (program.as_str(), format!("&{flags:?}"))).collect();

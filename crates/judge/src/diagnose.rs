@@ -3,7 +3,7 @@
 //! A cause is only named with a rule that fired and the line that shows it. Where no rule fires the answer is `unknown`.
 
 use crate::call::{Call, Observation, Outcome};
-use crate::hint::Hint;
+use crate::hint::{Hint, HintSource};
 use crate::kind::{Kind, Stage};
 use crate::reading::{Findings, Found, Reading, Seen, Span};
 use crate::rules::{Rule, Stream, Table};
@@ -199,7 +199,7 @@ impl Case<'_> {
             transient,
             fix_by: rule.fix_by.unwrap_or(row.fix_by),
             effect: rule.effect,
-            hint: self.seen.hint.filter(|_| transient),
+            hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind)),
             advice,
         }
     }
@@ -306,6 +306,11 @@ fn earlier(one: Option<&Span>, other: Option<&Span>) -> bool {
         (Some(_), None) => true,
         (None, _) => false,
     }
+}
+
+/// The end of a limit's window says something only to whoever ran into the limit; servers send it with every answer.
+fn applies(hint: Hint, kind: Kind) -> bool {
+    hint.source != HintSource::RateLimitReset || kind == Kind::RateLimited
 }
 
 /// `5` stands for every 5xx.

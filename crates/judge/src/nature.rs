@@ -105,10 +105,9 @@ fn tool_traits(call: &Call) -> Traits {
     let input = object(&call.input);
     let word = |field: &str| input.get(field).and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let looks = Traits { nature: Nature::ReadOnly, moves_world: false, ..Traits::UNKNOWN };
-    let full = call.tool.to_lowercase();
-    // `mcp__server__tool`, `mcp:tool` and `server.tool` are known by their last part.
-    let name =
-        full.rsplit("__").next().unwrap_or_default().rsplit([':', '.', '/']).next().unwrap_or_default();
+    let last_part = last_part(&call.tool);
+    let name = last_part.to_lowercase();
+    let name = name.as_str();
     if commands::tool(name).is_some_and(|traits| traits.nature == Nature::Writes) && word("command") == "view"
     {
         return looks;
@@ -122,8 +121,7 @@ fn tool_traits(call: &Call) -> Traits {
     if let Some(traits) = commands::tool(name) {
         return traits;
     }
-    let last_part = &call.tool[call.tool.len() - name.len().min(call.tool.len())..];
-    let words = shell::name_words(if last_part.to_lowercase() == name { last_part } else { name });
+    let words = shell::name_words(last_part);
     // A verb in front says what the tool does (`get_update_history`), a poller's word may stand anywhere (`job_status`).
     let first = words.first().and_then(|word| commands::verb(word));
     let waiting = words.iter().filter_map(|word| commands::verb(word)).find(|traits| traits.poller);
@@ -133,6 +131,17 @@ fn tool_traits(call: &Call) -> Traits {
         (None, Some(waiting)) => waiting,
         (None, None) => words.iter().find_map(|word| commands::verb(word)).unwrap_or(Traits::UNKNOWN),
     }
+}
+
+/// `mcp__server__tool`, `mcp:tool` and `server.tool` are known by their last part.
+fn last_part(tool: &str) -> &str {
+    let tool = tool.rsplit("__").next().unwrap_or_default();
+    tool.rsplit([':', '.', '/']).next().unwrap_or_default()
+}
+
+/// Tells whether a call's tool is one that agents bring along, known by its whole name.
+pub(crate) fn is_own_tool(call: &Call) -> bool {
+    commands::tool(&call.tool.to_lowercase()).is_some()
 }
 
 /// The values of the fields that name what a tool acts on.

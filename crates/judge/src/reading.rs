@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr2, memrchr2};
 
-use crate::hint::{self, Hint};
+use crate::hint::{self, Hint, UnixMillis};
 use crate::rules::{Stream, Table};
 
 /// A line longer than this is read in pieces of this size around what was found.
@@ -81,6 +81,7 @@ pub struct Reading<'r> {
     findings: Vec<Findings>,
     lanes: [Lane; 3],
     hint: Option<Hint>,
+    now: Option<UnixMillis>,
     lower: String,
 }
 
@@ -92,8 +93,14 @@ impl<'r> Reading<'r> {
             findings: tables.iter().map(Findings::new).collect(),
             lanes: Default::default(),
             hint: None,
+            now: None,
             lower: String::new(),
         }
+    }
+
+    /// Tells the time, so that a date the other side names becomes a wait. A `Date` that it prints itself goes before.
+    pub fn at(self, now: UnixMillis) -> Reading<'r> {
+        Reading { now: Some(now), ..self }
     }
 
     /// Reads the next piece of a stream.
@@ -228,9 +235,11 @@ impl<'r> Reading<'r> {
         for pattern in wanted {
             take(table, findings, pattern, &line, &self.lower, stream, number);
         }
-        if self.hint.is_none() {
-            self.hint = hint::in_line(&line, None);
-        }
+        self.now = hint::date_in_line(&line).or(self.now);
+        self.hint = match (self.hint, hint::in_line(&line, self.now)) {
+            (Some(before), Some(here)) => Some(before.or(here)),
+            (before, here) => before.or(here),
+        };
     }
 }
 

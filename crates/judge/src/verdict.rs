@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::diagnose::Diagnosis;
+use crate::hint::Wait;
 use crate::kind::{Kind, Stage, vocabulary};
 use crate::nature::Nature;
 use crate::retry::Policy;
@@ -130,9 +131,10 @@ fn again(diagnosis: &Diagnosis, nature: Nature, effect: Effect) -> Again {
     if !twice_is_harmless {
         return Again::IfChanged;
     }
-    let wait = diagnosis.hint.map_or(Policy::built_in().row(diagnosis.kind).first_wait, |hint| hint.wait);
-    match wait.is_zero() {
-        true => Again::Now,
-        false => Again::After(wait),
+    let own_wait = Policy::built_in().row(diagnosis.kind).first_wait;
+    match diagnosis.hint.map_or(Wait::For(own_wait), |hint| hint.wait) {
+        Wait::Never => Again::IfChanged,
+        Wait::For(Duration::ZERO) => Again::Now,
+        Wait::For(wait) => Again::After(wait),
     }
 }

@@ -6,27 +6,26 @@ use serde_json::{Map, Value};
 
 use super::Fingerprint;
 use crate::Call;
-use crate::nature::object;
+use crate::nature::{is_own_tool, object};
 use crate::shell;
 
-/// Fields that tell people about a call and change nothing in it.
+/// Fields that tell people about a call and change nothing in it, whatever the tool.
 const COSMETIC: &[&str] = &[
-    "description",
     "explanation",
-    "brief",
     "thought",
     "thoughts",
-    "reason",
     "reasoning",
     "justification",
-    "purpose",
     "rationale",
     "toolSummary",
     "toolAction",
     "tool_summary",
-    "summary_for_user",
     "activeForm",
 ];
+
+/// The same for shells and the tools that agents bring along. Elsewhere a description may be the very thing that is
+/// written, as in `create_issue`.
+const OWN_COSMETIC: &[&str] = &["description", "brief", "purpose", "reason"];
 
 /// Fields of shells that change how long somebody waits or what is shown, and not what is done.
 const SHELL_COSMETIC: &[&str] = &[
@@ -71,7 +70,7 @@ pub(super) fn stripped(call: &Call) -> Value {
     match shell::line(call) {
         Some(line) => {
             let mut fields = match input {
-                Value::Object(fields) => without(fields, &[COSMETIC, SHELL_COSMETIC].concat()),
+                Value::Object(fields) => without(fields, &[COSMETIC, OWN_COSMETIC, SHELL_COSMETIC].concat()),
                 _ => Map::new(),
             };
             fields.retain(|_, value| !is_line(value, &line));
@@ -79,11 +78,12 @@ pub(super) fn stripped(call: &Call) -> Value {
             Value::Object(fields)
         }
         None => match input {
-            // A tool whose only argument is cosmetic elsewhere (`think`) is told apart by it.
-            Value::Object(fields) if fields.keys().all(|field| COSMETIC.contains(&field.as_str())) => {
-                Value::Object(without(fields, &[]))
+            Value::Object(fields) => {
+                let own: &[&str] = if is_own_tool(call) { OWN_COSMETIC } else { &[] };
+                let kept = without(fields.clone(), &[COSMETIC, own].concat());
+                // A tool whose only argument is cosmetic elsewhere (`think`) is told apart by it.
+                Value::Object(if kept.is_empty() { without(fields, &[]) } else { kept })
             }
-            Value::Object(fields) => Value::Object(without(fields, COSMETIC)),
             other => other,
         },
     }
@@ -124,28 +124,26 @@ pub(super) fn collapsed(line: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(line.len());
     let mut quote = None;
-    let mut escaped = false;
+    let (mut escaped, mut gap) = (false, false);
     for c in line.chars() {
-        let blank = matches!(c, ' ' | '\t' | '\r');
-        match quote {
-            None if escaped => escaped = false,
-            None if blank => {
-                if !out.ends_with([' ', '\n']) {
-                    out.push(' ');
-                }
-                continue;
-            }
-            None if c == '\n' && out.ends_with(' ') => {
-                out.pop();
-            }
-            None if c == '\'' || c == '"' => quote = Some(c),
-            None => escaped = c == '\\',
-            Some('"') if escaped => escaped = false,
-            Some('"') if c == '\\' => escaped = true,
-            Some(open) if open == c => quote = None,
-            Some(_) => {}
+        let plain = quote.is_none() && !escaped;
+        if plain && matches!(c, ' ' | '\t' | '\r') {
+            gap = true;
+            continue;
+        }
+        // A gap beside a new line says nothing that the new line does not say.
+        let at_line_end = plain && c == '\n' || out.ends_with('\n');
+        if std::mem::take(&mut gap) && !at_line_end {
+            out.push(' ');
         }
         out.push(c);
+        match quote {
+            _ if escaped => escaped = false,
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None | Some('"') if c == '\\' => escaped = true,
+            Some(open) if open == c => quote = None,
+            None | Some(_) => {}
+        }
     }
     Cow::Owned(out)
 }

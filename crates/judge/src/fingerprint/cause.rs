@@ -23,8 +23,10 @@ const LONGEST: usize = 600;
 pub fn mask(line: &str) -> String {
     let plain = without_ansi(line);
     let mut out = String::new();
-    for token in tokens(without_shell_prefix(plain.trim())) {
-        let masked = mask_token(token);
+    let line = without_shell_prefix(plain.trim());
+    let codes_matter = tells_codes(line);
+    for token in spaced(line).split_whitespace() {
+        let masked = mask_token(token, codes_matter);
         let repeats_sign = masked.starts_with('<') && out.ends_with(masked.as_str());
         if masked.is_empty() || repeats_sign {
             continue;
@@ -75,29 +77,83 @@ fn without_shell_prefix(line: &str) -> &str {
     }
 }
 
-/// Words of a line: what stands between blanks; a quoted stretch without blanks stays one word.
-fn tokens(line: &str) -> impl Iterator<Item = &str> {
-    line.split_whitespace()
+/// Tells whether a line speaks of statuses or exit codes, so that the numbers in it say what happened.
+fn tells_codes(line: &str) -> bool {
+    const SIGNS: &[&str] = &[
+        "http",
+        "status",
+        "code",
+        "api",
+        "error 4",
+        "error 5",
+        "server",
+        "service",
+        "unavailable",
+        "forbidden",
+        "not found",
+        "too many",
+        "gateway",
+        "request",
+    ];
+    let line = line.to_lowercase();
+    SIGNS.iter().any(|sign| line.contains(sign))
 }
 
-/// Characters around a word that say nothing.
-const WRAPPING: &[char] = &[
-    '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', '!', '?', '‘', '’', '“', '”', '«', '»',
-];
+/// The line with blanks for quotes and brackets, which say nothing by themselves. A sign that is quoted is named
+/// (`expected ';'`), so it stays.
+fn spaced(line: &str) -> String {
+    let chars: Vec<char> = line.chars().collect();
+    let mut out = String::with_capacity(line.len());
+    let mut at = 0;
+    while at < chars.len() {
+        let c = chars[at];
+        let word_before = at > 0 && chars[at - 1].is_alphanumeric();
+        let word_after = chars.get(at + 1).is_some_and(|next| next.is_alphanumeric());
+        match c {
+            '\'' | '’' if word_before && word_after => out.push('\''),
+            '"' | '\'' | '`' | '‘' | '“' | '»' | '«' => {
+                let sign: String = chars[at + 1..]
+                    .iter()
+                    .take(3)
+                    .take_while(|next| next.is_ascii_punctuation() && !QUOTES.contains(next))
+                    .collect();
+                let closes = chars.get(at + 1 + sign.len()).is_some_and(|next| QUOTES.contains(next));
+                out.push(' ');
+                if !sign.is_empty() && closes && !word_before {
+                    out.push_str(&sign);
+                    out.push(' ');
+                    at += sign.len() + 1;
+                }
+            }
+            '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';' | '’' | '”' => out.push(' '),
+            c => out.push(c),
+        }
+        at += 1;
+    }
+    out
+}
 
-fn mask_token(token: &str) -> String {
-    let core = token.trim_matches(WRAPPING).trim_end_matches(['.', ':']).trim_matches(WRAPPING);
+const QUOTES: &[char] = &['"', '\'', '`', '‘', '’', '“', '”', '«', '»'];
+
+fn mask_token(token: &str, codes_matter: bool) -> String {
+    let core = token.trim_end_matches(['.', ':', '!', '?']).trim_start_matches(':');
     if core.is_empty() {
         return String::new();
+    }
+    if codes_matter && is_code(core) {
+        return core.to_owned();
+    }
+    if let Some(masked) = address(core) {
+        return masked;
     }
     if let Some(sign) = sign_of(core) {
         return sign.to_owned();
     }
-    if let Some(masked) = address(core).or_else(|| path(core)) {
+    if let Some(masked) = path(core) {
         return masked;
     }
     if let Some((name, value)) = core.split_once('=').filter(|(name, _)| !name.is_empty()) {
-        return format!("{}={}", mask_word(name), mask_token(value));
+        return format!("{}={}", mask_word(name), mask_token(value, codes_matter));
     }
     mask_word(core)
 }
@@ -133,7 +189,7 @@ fn sign_of(word: &str) -> Option<&'static str> {
     let unit =
         number.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '_' | ':' | '/'));
     let starts_well = number.bytes().next().is_some_and(|b| b.is_ascii_digit());
-    (starts_well && (unit.is_empty() || is_unit(unit)) && !is_status(word)).then_some("<n>")
+    (starts_well && (unit.is_empty() || is_unit(unit))).then_some("<n>")
 }
 
 /// Units of time and size, and what else is glued to a number.
@@ -147,32 +203,31 @@ fn is_unit(unit: &str) -> bool {
         || unit.trim_start_matches(['m', 'h', 's', '.']).bytes().all(|b| b.is_ascii_digit())
 }
 
-/// HTTP statuses say what happened, so they stay. Other three-digit numbers staying apart does little harm.
-fn is_status(word: &str) -> bool {
-    const STATUSES: &[&str] = &[
+/// HTTP statuses of failures, and exit codes with a meaning of their own.
+fn is_code(word: &str) -> bool {
+    const CODES: &[&str] = &[
         "400", "401", "402", "403", "404", "405", "406", "407", "408", "409", "410", "411", "412", "413",
         "415", "418", "422", "423", "424", "425", "426", "428", "429", "431", "451", "500", "501", "502",
         "503", "504", "507", "508", "520", "521", "522", "523", "524", "525", "529", "127", "126", "137",
         "139",
     ];
-    STATUSES.contains(&word)
+    CODES.contains(&word)
 }
 
-/// A URL keeps its host: two hosts that are down are two causes.
+/// A URL keeps its host: two hosts that are down are two causes. One without a host is a path.
 fn address(word: &str) -> Option<String> {
     if let Some((scheme, rest)) = word.split_once("://") {
         let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-        return Some(format!("{}://{}", scheme.to_lowercase(), host.to_lowercase()));
+        return (!host.is_empty()).then(|| format!("{}://{}", scheme.to_lowercase(), host.to_lowercase()));
     }
-    // `127.0.0.1:5432`, `db.example.com:80` and `localhost:3000` keep their host, a port alone is a number.
-    let (host, port) = word.rsplit_once(':')?;
-    let is_port = !port.is_empty() && port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
-    let is_host =
-        !host.contains('/') && !host.contains(':') && (host == "localhost" || host.split('.').count() == 4);
-    (is_port && is_host).then(|| format!("{}:<n>", host.to_lowercase()))
+    // `127.0.0.1:5432` and `localhost:3000` keep their host, a port is a number.
+    let (host, port) = word.split_once(':').unwrap_or((word, ""));
+    let is_port = port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
+    let is_ip = host.split('.').count() == 4 && host.split('.').all(|part| part.parse::<u8>().is_ok());
+    (is_port && (is_ip || host == "localhost")).then(|| host.to_lowercase())
 }
 
 /// A path keeps its last part, and loses the place in it: what is missing is told by its name, not by where a checkout lies.
@@ -187,7 +242,15 @@ fn path(word: &str) -> Option<String> {
     let name = file.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
     let passing = ["/tmp/", "/var/folders/", "\\Temp\\", "/proc/"].iter().any(|place| word.contains(place))
         && made_up(name);
-    Some(if name.is_empty() || passing { "<path>".to_owned() } else { mask_word(name) })
+    if name.is_empty() || passing {
+        return Some("<path>".to_owned());
+    }
+    if name.bytes().all(|b| b.is_ascii_digit()) {
+        // `foo/2` is told by what stands before the number.
+        let before = file[..file.len() - name.len()].trim_end_matches(['/', '\\']);
+        return Some(format!("{}/<n>", mask_word(before.rsplit(['/', '\\']).next().unwrap_or_default())));
+    }
+    Some(mask_word(name))
 }
 
 /// The word without `:10:5` or `(10,5)` at its end.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Fingerprint;
 use super::call::{canonical, stripped, without};
 use crate::Call;
-use crate::nature::commands;
+use crate::nature::{self, Nature, commands};
 use crate::shell::{self, Command, Flow, Join, Role, Script};
 
 /// Flags that change what is shown and not what is done.
@@ -117,7 +117,6 @@ const PAGING: &[&str] = &[
     "max_length",
     "max_chars",
     "format",
-    "prompt",
 ];
 
 /// Fields of an edit that say what to put in place: an edit fails by where it looks, not by what it would write.
@@ -157,7 +156,16 @@ fn meant_by_input(call: &Call) -> Value {
     match stripped(call) {
         Value::Object(fields) => {
             let seeks = SOUGHT.iter().any(|field| fields.contains_key(*field));
-            let mut fields = if seeks { without(fields, REPLACEMENTS) } else { keep_some(fields) };
+            let looks = nature::of(call) == Nature::ReadOnly;
+            let mut fields = match (seeks, looks) {
+                (true, _) => without(fields, REPLACEMENTS),
+                (false, true) => keep_some(fields),
+                (false, false) => fields,
+            };
+            if fields.contains_key("url") {
+                // What is asked about a page does not decide whether the page can be had.
+                fields.shift_remove("prompt");
+            }
             if let Some(Value::Array(edits)) = fields.get_mut("edits") {
                 for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
                     *edit = without(std::mem::take(edit), REPLACEMENTS);
@@ -179,7 +187,9 @@ fn keep_some(fields: Map<String, Value>) -> Map<String, Value> {
 fn meant_by_script(script: &Script) -> String {
     let commands: Vec<&Command> =
         script.commands().iter().filter(|command| command.then != Join::Wraps).collect();
-    let work = without_preparation(without_display(&commands));
+    // In a script that only shows content, what is chosen to be shown is the intent.
+    let shown = if script.is_reader() { &commands[..] } else { without_display(&commands) };
+    let work = without_preparation(shown);
     let mut text = String::new();
     for command in work {
         let line = meant_by_command(command);
@@ -190,8 +200,10 @@ fn meant_by_script(script: &Script) -> String {
         text.push_str(match command.then {
             Join::Pipe => "\u{1f}|\u{1e}",
             Join::Or => "\u{1f}||\u{1e}",
+            // Not to wait for a server is another way to start it.
+            Join::Background => "\u{1f}&\u{1e}",
             // Whether the next one runs after `&&`, `;` or a new line is the same intent.
-            Join::Always | Join::And | Join::Background | Join::Wraps | Join::End => "\u{1e}",
+            Join::Always | Join::And | Join::Wraps | Join::End => "\u{1e}",
         });
     }
     // What stood after the last worker is gone, so its joint is, too.

@@ -32,6 +32,13 @@ impl Traits {
     };
 }
 
+/// Flags that give a command another nature.
+struct Change {
+    any: &'static [&'static str],
+    nature: Nature,
+    moves_world: bool,
+}
+
 include!(concat!(env!("OUT_DIR"), "/commands.rs"));
 
 fn find<T: Copy>(table: &[(&str, T)], key: &str) -> Option<T> {
@@ -64,10 +71,19 @@ pub(crate) struct Known {
     pub found: bool,
 }
 
-/// Finds the row of a command; the longest key wins.
+/// Finds the row of a command; the longest key wins. A script that has a row of its own stands for the interpreter that
+/// runs it: `python manage.py migrate`.
 pub(crate) fn known(command: &Command) -> Known {
-    let program = plain_name(&command.program);
-    let subs = sub_words(program, command);
+    let mut program = plain_name(&command.program);
+    let mut subs = sub_words(program, command);
+    if let Some(script) = subs.first().map(|first| first.rsplit('/').next().unwrap_or(first))
+        && matches!(program, "python" | "php" | "ruby" | "node")
+        && (script.contains('.') || script == "artisan")
+        && COMMANDS.binary_search_by(|(row, _)| row.cmp(&script)).is_ok()
+    {
+        program = script;
+        subs.remove(0);
+    }
     for count in (0..=subs.len()).rev() {
         let key = subs[..count].iter().fold(program.to_owned(), |key, sub| key + " " + sub);
         if let Some(traits) = find(COMMANDS, &key) {
@@ -81,11 +97,11 @@ pub(crate) fn known(command: &Command) -> Known {
 pub(crate) fn traits(command: &Command) -> Traits {
     let known = known(command);
     let rows = find(FLAGS, &known.key).unwrap_or_default();
-    match rows.iter().find(|(flags, ..)| command.has_flag(flags)) {
-        Some((_, nature, moves_world)) => Traits {
-            nature: *nature,
-            moves_world: *moves_world,
-            reader: known.traits.reader && *nature == Nature::ReadOnly,
+    match rows.iter().find(|change| command.has_flag(change.any)) {
+        Some(change) => Traits {
+            nature: change.nature,
+            moves_world: change.moves_world,
+            reader: known.traits.reader && change.nature == Nature::ReadOnly,
             ..known.traits
         },
         None => known.traits,

@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn the_smallest_of_kind_tool_and_agent_holds() {
-        let policy = Policy::from_toml("tools.WebFetch = 2\nagents.eager = 5").unwrap();
+        let policy =
+            Policy::from_toml("tools.WebFetch = 2\nagents.eager = 5").expect("the settings are well-formed");
         for (kind, tool, agent, expected) in [
             (Kind::ServerError, "Bash", "claude", (3, LimitedBy::Kind)),
             (Kind::Network, "Bash", "claude", (2, LimitedBy::Kind)),
@@ -222,7 +223,8 @@ mod tests {
 
     #[test]
     fn settings_replace_the_cells_they_name_and_no_others() {
-        let policy = Policy::from_toml("jitter = \"full\"\n[kinds]\nnetwork.retries = 4").unwrap();
+        let policy = Policy::from_toml("jitter = \"full\"\n[kinds]\nnetwork.retries = 4")
+            .expect("the settings are well-formed");
         assert_eq!((policy.jitter, policy.row(Kind::Network).retries), (Jitter::Full, 4));
         assert_eq!(policy.row(Kind::Network).first_wait, Duration::from_secs(3));
         assert_eq!(policy.row(Kind::Timeout), BUILT_IN.row(Kind::Timeout));

@@ -215,7 +215,7 @@ proptest! {
         let policy = Policy::from_toml(&format!(
             "jitter = \"{jitter}\"\ntools.t = {by_tool}\nagents.a = {by_agent}\n\
              [kinds.{kind}]\nretries = {by_kind}\nfirst_wait = \"{first}ms\"\nlongest_wait = \"{longest}ms\""
-        )).unwrap();
+        )).expect("the settings are well-formed");
         let deadline = Duration::from_millis(deadline);
         let ask = Ask { may_repeat, tool: "t", agent: "a", deadline, past: &past, ..ask(kind) };
         let waits = waits_of(&policy, ask, seed, Duration::from_millis(takes));

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use super::anchors::Anchors;
+#[allow(unused_imports, reason = "which words the tables use depends on the rows")]
 use super::{Lines, List, Pattern, Rule, Scope, Stream};
 use crate::kind::Kind;
+#[allow(unused_imports, reason = "which words the tables use depends on the rows")]
 use crate::verdict::{Effect, FixBy, KindRow};
 
 include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

@@ -42,13 +42,16 @@ pub struct Surprise<'r> {
 
 impl FileRule {
     /// Tries every example of this rule against all rules, and returns those that came out otherwise.
+    ///
+    /// A rule must be the answer to its first example. To the others a more specific rule of the same kind may answer.
     pub fn surprises(&self, rules: &Rules) -> Vec<Surprise<'_>> {
-        let wanted = self.example.iter().map(|example| (example, true));
-        let unwanted = self.not.iter().map(|example| (example, false));
-        let tried = wanted.chain(unwanted).map(|(example, expected)| {
+        let wanted = self.example.iter().enumerate().map(|(index, example)| (example, true, index > 0));
+        let unwanted = self.not.iter().map(|example| (example, false, false));
+        let tried = wanted.chain(unwanted).filter_map(|(example, expected, kind_will_do)| {
             let found = rules.diagnose(&example.observation());
-            Surprise { example, expected, found }
+            let fired = found.rule == self.id || (kind_will_do && found.kind.word() == self.kind);
+            (fired != expected).then_some(Surprise { example, expected, found })
         });
-        tried.filter(|tried| (tried.found.rule == self.id) != tried.expected).collect()
+        tried.collect()
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::Call;
+use crate::nature::object;
 
 /// Words in a tool's name that make it a shell.
 const SHELLS: &[&str] =
@@ -47,7 +48,14 @@ pub fn line(call: &Call) -> Option<Cow<'_, str>> {
     if !is_shell(&call.tool) {
         return None;
     }
-    let value = match &call.input {
+    match object(&call.input) {
+        Cow::Borrowed(input) => line_in(input),
+        Cow::Owned(input) => line_in(&input).map(|line| Cow::Owned(line.into_owned())),
+    }
+}
+
+fn line_in(input: &Value) -> Option<Cow<'_, str>> {
+    let value = match input {
         Value::Object(fields) => FIELDS.iter().find_map(|field| fields.get(*field))?,
         other => other,
     };

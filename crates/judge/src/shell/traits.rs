@@ -33,7 +33,7 @@ pub(super) fn is_reader(script: &[Command]) -> bool {
             let silent = traits.quiet || command.program.is_empty() || prints_nowhere(&command.redirections);
             let producer = !silent && shows(command);
             seen |= producer;
-            if !producer && !silent && !(piped && traits.filter) {
+            if !(producer || silent || piped && traits.filter) {
                 return false;
             }
         }

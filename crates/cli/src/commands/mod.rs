@@ -1,0 +1,5 @@
+//! One command, one file.
+
+pub(crate) mod diagnose;
+pub(crate) mod replay;
+pub(crate) mod rules;

@@ -1,0 +1,248 @@
+//! `unstuck rules`: look at the knowledge, and try one's own.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use unstuck_judge::rules::file::{self, FileRule};
+use unstuck_judge::rules::{Pattern, Rule, Table};
+use unstuck_judge::{Kind, Rules, remedy};
+
+use crate::exit::{CommandError, ExitStatus};
+use crate::knowledge;
+use crate::ui::Ui;
+
+/// Look at the rules that name causes, and test your own
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unstuck rules list --kind network            every rule that proves a network failure
+  unstuck rules show git.not-a-repository      what it looks for and what it advises
+  unstuck rules test my-rules.toml             check a rule file and run its examples")]
+pub(crate) struct RulesArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// List all rules, your own first
+    List {
+        /// Only rules that prove this kind
+        #[arg(long)]
+        kind: Option<String>,
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+        /// Use these rules before all others
+        #[arg(long, value_name = "FILE")]
+        rules: Vec<PathBuf>,
+    },
+    /// Show one rule: what it looks for, and what it advises
+    Show {
+        /// The rule's id
+        id: String,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+        /// Use these rules before all others
+        #[arg(long, value_name = "FILE")]
+        rules: Vec<PathBuf>,
+    },
+    /// Check a rule file: every mistake with its line, and every example run
+    Test {
+        /// The rule file
+        file: PathBuf,
+    },
+}
+
+pub(crate) fn run(ui: &mut Ui, args: &RulesArgs) -> Result<ExitStatus, CommandError> {
+    match &args.action {
+        Action::List { kind, json, rules } => list(ui, kind.as_deref(), *json, rules),
+        Action::Show { id, json, rules } => show(ui, id, *json, rules),
+        Action::Test { file } => test(ui, file),
+    }
+}
+
+/// A rule as it is shown, in JSON and to people.
+#[derive(Serialize)]
+struct ShownRule<'r> {
+    id: &'r str,
+    kind: &'static str,
+    rank: u8,
+    source: &'static str,
+    any: Vec<String>,
+    unless: Vec<String>,
+    with: Vec<String>,
+    without: Vec<String>,
+    show: Vec<String>,
+    command: Vec<String>,
+    program: &'r [std::borrow::Cow<'static, str>],
+    last: &'r [std::borrow::Cow<'static, str>],
+    tool: &'r [std::borrow::Cow<'static, str>],
+    outcome: &'r [std::borrow::Cow<'static, str>],
+    exit: &'r [i32],
+    status: &'r [u16],
+    silent: bool,
+    zero: bool,
+    transient: Option<bool>,
+    advice: &'r [std::borrow::Cow<'static, str>],
+}
+
+impl<'r> ShownRule<'r> {
+    fn new(table: &'r Table, rule: &'r Rule, source: &'static str) -> ShownRule<'r> {
+        let written = |pattern: &Pattern| match pattern.is_regex {
+            true => format!("/{}/", pattern.source),
+            false => pattern.source.to_string(),
+        };
+        let list = |numbers: &[u16]| numbers.iter().map(|number| written(table.pattern(*number))).collect();
+        ShownRule {
+            id: &rule.id,
+            kind: rule.kind.word(),
+            rank: rule.rank,
+            source,
+            any: list(&rule.lines.any),
+            unless: list(&rule.lines.unless),
+            with: list(&rule.lines.with),
+            without: list(&rule.lines.without),
+            show: list(&rule.lines.show),
+            command: list(&rule.scope.command),
+            program: &rule.scope.program,
+            last: &rule.scope.last,
+            tool: &rule.scope.tool,
+            outcome: &rule.scope.outcome,
+            exit: &rule.scope.exit,
+            status: &rule.scope.status,
+            silent: rule.scope.silent,
+            zero: rule.scope.zero,
+            transient: rule.transient,
+            advice: &rule.advice,
+        }
+    }
+}
+
+/// All rules in the order in which they are asked. The last table is the built-in one.
+fn all(rules: &Rules) -> impl Iterator<Item = ShownRule<'_>> {
+    let built_in = rules.tables().len() - 1;
+    rules.tables().iter().enumerate().flat_map(move |(index, table)| {
+        let source = if index == built_in { "built-in" } else { "user" };
+        table.rules().iter().map(move |rule| ShownRule::new(table, rule, source))
+    })
+}
+
+fn list(ui: &mut Ui, kind: Option<&str>, json: bool, files: &[PathBuf]) -> Result<ExitStatus, CommandError> {
+    let rules = knowledge::load(ui, files)?;
+    let kind = match kind.map(|word| word.parse::<Kind>().map_err(|_| word)) {
+        None => None,
+        Some(Ok(kind)) => Some(kind.word()),
+        Some(Err(word)) => {
+            let nearest = nearest(word, Kind::ALL.iter().map(|kind| kind.word()));
+            return Err(CommandError::NoSuchKind { kind: word.to_owned(), nearest });
+        }
+    };
+    let mut any = false;
+    for rule in all(&rules).filter(|rule| kind.is_none_or(|kind| rule.kind == kind)) {
+        any = true;
+        match json {
+            true => ui.json(&rule)?,
+            false => ui.say(&format!("{:<44} {:<18} {:>2}  {}\n", rule.id, rule.kind, rule.rank, rule.source))?,
+        }
+    }
+    Ok(if any { ExitStatus::Success } else { ExitStatus::No })
+}
+
+fn show(ui: &mut Ui, id: &str, json: bool, files: &[PathBuf]) -> Result<ExitStatus, CommandError> {
+    let rules = knowledge::load(ui, files)?;
+    let Some(rule) = all(&rules).find(|rule| rule.id == id) else {
+        let nearest = nearest(id, all(&rules).map(|rule| rule.id));
+        return Err(CommandError::NoSuchRule { id: id.to_owned(), nearest });
+    };
+    match json {
+        true => ui.json(&rule)?,
+        false => {
+            let text = in_words(&rule, ui);
+            ui.say(&text)?;
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
+    let mut text = format!("{}: {} (rank {}, {})\n", rule.id, rule.kind, rule.rank, rule.source);
+    let mut section = |name: &str, items: &[String]| {
+        for (index, item) in items.iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            let _ = writeln!(text, "  {name:<9} {item}");
+        }
+    };
+    let words = |words: &[std::borrow::Cow<'static, str>]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let flag = |on: bool, word: &str| if on { vec![word.to_owned()] } else { Vec::new() };
+    section("any", &rule.any);
+    section("unless", &rule.unless);
+    section("with", &rule.with);
+    section("without", &rule.without);
+    section("show", &rule.show);
+    section("command", &rule.command);
+    section("program", &words(rule.program));
+    section("last", &words(rule.last));
+    section("tool", &words(rule.tool));
+    section("outcome", &words(rule.outcome));
+    section("exit", &rule.exit.iter().map(ToString::to_string).collect::<Vec<_>>());
+    section("status", &rule.status.iter().map(ToString::to_string).collect::<Vec<_>>());
+    section("silent", &flag(rule.silent, "nothing was printed"));
+    section("zero", &flag(rule.zero, "counts although the call says that it went well"));
+    section("transient", &rule.transient.map(|yes| yes.to_string()).into_iter().collect::<Vec<_>>());
+    let advice: Vec<String> = rule.advice.iter().filter_map(|key| remedy(key, ui.lang())).map(str::to_owned).collect();
+    section("advice", &advice);
+    text
+}
+
+fn test(ui: &mut Ui, path: &PathBuf) -> Result<ExitStatus, CommandError> {
+    let text = knowledge::read(path)?;
+    let (rows, errors) = file::read(&text);
+    let mut rules = Rules::built_in();
+    rules.put_first(Table::from_toml(&text).0);
+    for error in &errors {
+        ui.say(&format!("{}: {error}\n", path.display()))?;
+    }
+    let (mut examples, mut surprises) = (0, 0);
+    for row in &rows {
+        examples += row.example.len() + row.not.len();
+        surprises += try_examples(ui, row, &rules)?;
+        if row.example.is_empty() {
+            ui.say(&format!("{}: has no example: nothing proves that it works\n", row.id))?;
+        }
+        let lang = ui.lang();
+        for key in row.advice.iter().filter(|key| remedy(key, lang).is_none()) {
+            ui.say(&format!("{}: no remedy is called {key}\n", row.id))?;
+        }
+    }
+    let count = (rows.len(), errors.len());
+    ui.say(&format!(
+        "{} rules read, {} not; {} of {examples} examples as promised\n",
+        count.0,
+        count.1,
+        examples - surprises
+    ))?;
+    Ok(if errors.is_empty() && surprises == 0 { ExitStatus::Success } else { ExitStatus::No })
+}
+
+/// Runs the examples of one rule and tells of those that came out otherwise.
+fn try_examples(ui: &mut Ui, row: &FileRule, rules: &Rules) -> Result<usize, CommandError> {
+    let surprises = row.surprises(rules);
+    for surprise in &surprises {
+        let found = &surprise.found;
+        let by = if found.rule.is_empty() { "no rule" } else { &found.rule };
+        let shown = [&surprise.example.text, &surprise.example.stderr, &surprise.example.stdout, &surprise.example.command];
+        let shown = shown.into_iter().find(|text| !text.is_empty()).map_or("", |text| text.lines().next().unwrap_or(""));
+        let wanted = if surprise.expected { "should be recognised" } else { "should not be claimed" };
+        ui.say(&format!("{}: {wanted}: {shown:?} is {} by {by}\n", row.id, found.kind))?;
+    }
+    Ok(surprises.len())
+}
+
+/// The name that looks most like what was asked for, if one does.
+fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let close = names.map(|name| (strsim::jaro_winkler(asked, name), name)).filter(|(likeness, _)| *likeness > 0.75);
+    close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name.to_owned())
+}

@@ -1,0 +1,88 @@
+//! How a command ends: a status for the shell, and for an error also what went wrong and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The exit status of `unstuck` itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// It did what it was asked for.
+    Success,
+    /// It did, and the answer is no: a rule file with mistakes, nothing found.
+    No,
+    /// It was called wrongly.
+    Usage,
+    /// It could not do its work.
+    Failed,
+    /// The code of the command that was run.
+    Command(u8),
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> ExitCode {
+        ExitCode::from(match status {
+            ExitStatus::Success => 0,
+            ExitStatus::No => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::Failed => 125,
+            ExitStatus::Command(code) => code,
+        })
+    }
+}
+
+/// What can stop a command, by what its user can do about it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("nothing to diagnose: standard input is a terminal")]
+    NothingToRead,
+    #[error("no rule is called {id}")]
+    NoSuchRule { id: String, nearest: Option<String> },
+    #[error("no kind is called {kind}")]
+    NoSuchKind { kind: String, nearest: Option<String> },
+    #[error("could not read {path}: {source}")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("could not read standard input: {0}")]
+    Input(io::Error),
+    #[error("could not write: {0}")]
+    Output(io::Error),
+    #[error("whoever read our output has gone")]
+    ReaderGone,
+}
+
+impl CommandError {
+    /// What to try, if anything helps.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            CommandError::NothingToRead => Some(
+                "pipe a failed command's output in, or run the command: `unstuck diagnose -- cargo build`".to_owned(),
+            ),
+            CommandError::NoSuchRule { nearest, .. } => {
+                let nearest = nearest.as_ref().map(|id| format!("did you mean {id}? "));
+                Some(format!("{}`unstuck rules list` shows all", nearest.unwrap_or_default()))
+            }
+            CommandError::NoSuchKind { nearest, .. } => nearest.as_ref().map(|kind| format!("did you mean {kind}?")),
+            CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
+            CommandError::Input(_) | CommandError::Output(_) | CommandError::ReaderGone => None,
+        }
+    }
+
+    /// The exit status it ends in.
+    pub(crate) fn status(&self) -> ExitStatus {
+        match self {
+            CommandError::NothingToRead | CommandError::NoSuchRule { .. } | CommandError::NoSuchKind { .. } => ExitStatus::Usage,
+            CommandError::Unreadable { .. } | CommandError::Input(_) | CommandError::Output(_) => ExitStatus::Failed,
+            CommandError::ReaderGone => ExitStatus::Success,
+        }
+    }
+}
+
+/// An output error; a closed pipe is told apart, because it is nobody's fault.
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> CommandError {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => CommandError::ReaderGone,
+            _ => CommandError::Output(error),
+        }
+    }
+}

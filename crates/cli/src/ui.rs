@@ -1,0 +1,88 @@
+//! The one place that prints: standard output for answers, standard error for everything else.
+
+use std::env;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use unstuck_judge::Lang;
+
+use crate::exit::{CommandError, ExitStatus};
+
+/// The languages a person can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Language {
+    En,
+    Zh,
+}
+
+/// Where answers go.
+pub(crate) struct Ui {
+    out: BufWriter<StdoutLock<'static>>,
+    lang: Lang,
+}
+
+impl Ui {
+    pub(crate) fn new(asked: Option<Language>) -> Ui {
+        let lang = match asked {
+            Some(Language::En) => Lang::En,
+            Some(Language::Zh) => Lang::Zh,
+            None => from_environment(),
+        };
+        Ui { out: BufWriter::with_capacity(64 * 1024, io::stdout().lock()), lang }
+    }
+
+    pub(crate) fn lang(&self) -> Lang {
+        self.lang
+    }
+
+    /// Prints text for a person on standard output.
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), CommandError> {
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Prints text for a person on standard error, beside a command's own output.
+    pub(crate) fn remark(&mut self, text: &str) -> Result<(), CommandError> {
+        self.out.flush()?;
+        Ok(io::stderr().lock().write_all(text.as_bytes())?)
+    }
+
+    /// Prints one value as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
+        serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Makes sure that everything has been printed.
+    pub(crate) fn finish(&mut self) -> Result<(), CommandError> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Says what went wrong, and what to do about it.
+    pub(crate) fn complain(&mut self, error: &CommandError) {
+        let hint = error.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+        let _nobody_left_to_tell = write!(io::stderr().lock(), "unstuck: {error}\n{hint}");
+    }
+}
+
+/// Shows a usage error, or the help that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _nobody_left_to_tell = error.print();
+    match error.use_stderr() {
+        true => ExitStatus::Usage.into(),
+        false => ExitStatus::Success.into(),
+    }
+}
+
+/// Tells whether somebody would have to type what we are about to read.
+pub(crate) fn input_is_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
+fn from_environment() -> Lang {
+    let set = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.is_empty()));
+    match set {
+        Some(locale) if locale.starts_with("zh") => Lang::Zh,
+        Some(_) | None => Lang::En,
+    }
+}

@@ -1,0 +1,16 @@
+//! The doors: outside formats become our words here, and nowhere else.
+//!
+//! Each file knows one outside format. Its `Wire*` structs carry their names; one conversion makes them ours. Like the
+//! judge this crate is pure: it reads no clock, no environment and no file, and prints nothing. It never panics on what
+//! it is given: all of it comes from outside.
+
+pub mod failure;
+mod json;
+pub mod recorded;
+pub mod redact;
+pub mod report;
+mod scalar;
+mod time;
+pub mod transcript;
+
+pub use json::WireError;

@@ -1,0 +1,142 @@
+//! Calls wait here for their results. Both transcripts write a call and its result as separate lines, tied by an id.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use unstuck_judge::{Call, Observation, Outcome};
+
+use crate::recorded::{MAIN_AGENT, RecordedCall};
+
+/// A result as it came.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) outcome: Outcome,
+    pub(super) said_ok: Option<bool>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) merged: Vec<u8>,
+}
+
+impl Answer {
+    /// An ending that left no output.
+    pub(super) fn silent(outcome: Outcome) -> Answer {
+        Answer { outcome, said_ok: None, stdout: Vec::new(), stderr: Vec::new(), merged: Vec::new() }
+    }
+}
+
+/// A call that was made.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) id: String,
+    pub(super) agent: String,
+    pub(super) call: Call,
+    pub(super) at: Option<u64>,
+    pub(super) round: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    made: Made,
+    new_user_turn: bool,
+    answer: Option<Answer>,
+}
+
+/// All calls of one run, on their way from being made to being known.
+#[derive(Debug, Default)]
+pub(super) struct Pairing {
+    trace: Option<String>,
+    /// By agent: a sub-agent's calls do not wait for the call that started it.
+    waiting: BTreeMap<String, VecDeque<Waiting>>,
+    /// Resumed and forked runs repeat their past, word by word.
+    seen: HashSet<String>,
+    person_spoke: bool,
+    ready: Vec<RecordedCall>,
+    next: u64,
+}
+
+impl Pairing {
+    /// Names the run. The first name holds: what a resumed run repeats belongs to it.
+    pub(super) fn name(&mut self, trace: &str) {
+        self.trace.get_or_insert_with(|| trace.to_owned());
+    }
+
+    /// A call was made.
+    pub(super) fn make(&mut self, made: Made) {
+        if !self.seen.insert(made.id.clone()) {
+            return;
+        }
+        let new_user_turn = made.agent == MAIN_AGENT && std::mem::take(&mut self.person_spoke);
+        let queue = self.waiting.entry(made.agent.clone()).or_default();
+        queue.push_back(Waiting { made, new_user_turn, answer: None });
+    }
+
+    /// A result came. One that belongs to no open call is a repetition, or came after the call was given up.
+    pub(super) fn answer(&mut self, id: &str, answer: Answer) {
+        for queue in self.waiting.values_mut() {
+            if let Some(waiting) =
+                queue.iter_mut().find(|waiting| waiting.made.id == id && waiting.answer.is_none())
+            {
+                waiting.answer = Some(answer);
+                break;
+            }
+        }
+        self.settle();
+    }
+
+    /// A person spoke: what the agent was doing is over, whether or not anybody wrote that down.
+    pub(super) fn person_spoke(&mut self) {
+        self.interrupted(MAIN_AGENT);
+        self.person_spoke = true;
+    }
+
+    /// Somebody stopped `agent` in the middle of its calls.
+    pub(super) fn interrupted(&mut self, agent: &str) {
+        for waiting in self.waiting.get_mut(agent).into_iter().flatten() {
+            waiting.answer.get_or_insert_with(|| Answer::silent(Outcome::Interrupted));
+        }
+        self.settle();
+    }
+
+    /// Takes what is known.
+    pub(super) fn take(&mut self) -> Vec<RecordedCall> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Takes everything.
+    pub(super) fn finish(mut self) -> Vec<RecordedCall> {
+        for waiting in self.waiting.values_mut().flatten() {
+            waiting.answer.get_or_insert_with(|| Answer::silent(Outcome::NoExitCode));
+        }
+        self.settle();
+        self.ready
+    }
+
+    /// Moves the calls whose turn it is and whose results are known.
+    fn settle(&mut self) {
+        for queue in self.waiting.values_mut() {
+            while queue.front().is_some_and(|waiting| waiting.answer.is_some()) {
+                let Some(Waiting { made, new_user_turn, answer: Some(answer) }) = queue.pop_front() else {
+                    break;
+                };
+                let observation = Observation {
+                    call: made.call,
+                    outcome: answer.outcome,
+                    http_status: None,
+                    stdout: answer.stdout,
+                    stderr: answer.stderr,
+                    merged: answer.merged,
+                };
+                self.ready.push(RecordedCall {
+                    trace: self.trace.clone().unwrap_or_default(),
+                    index: self.next,
+                    agent: made.agent,
+                    observation,
+                    said_ok: answer.said_ok,
+                    new_user_turn,
+                    at: made.at,
+                    round: Some(made.round),
+                });
+                self.next += 1;
+            }
+        }
+    }
+}
