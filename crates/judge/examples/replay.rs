@@ -40,11 +40,22 @@ fn main() {
         };
         let replay = runs.entry(trace.clone()).or_insert_with(|| Replay::new(&rules, &settings));
         let judged = replay.judge(&recorded);
-        let before = match judged.before.rung.word() { "observe" => "allow", other => other };
-        let after = match judged.after.rung.word() { "observe" => "none", other => other };
-        let track = |d: &unstuck_judge::ladder::Decision| d.reason.as_ref().map(|r| format!("{}:{}:{}", r.track, r.count, r.kind));
-        println!("{}", json!({"trace": trace, "i": row["i"], "before": before, "after": after,
+        let before = match judged.before.rung.word() {
+            "observe" => "allow",
+            other => other,
+        };
+        let after = match judged.after.rung.word() {
+            "observe" => "none",
+            other => other,
+        };
+        let track = |d: &unstuck_judge::ladder::Decision| {
+            d.reason.as_ref().map(|r| format!("{}:{}:{}", r.track, r.count, r.kind))
+        };
+        println!(
+            "{}",
+            json!({"trace": trace, "i": row["i"], "before": before, "after": after,
             "key": judged.key().map(|k| k.0.word()), "count": judged.key().map(|k| k.1), "kind": judged.kind.word(), "rule": judged.rule,
-            "why": [track(&judged.before), track(&judged.after)]}));
+            "why": [track(&judged.before), track(&judged.after)]})
+        );
     }
 }
