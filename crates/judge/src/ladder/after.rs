@@ -2,7 +2,7 @@
 
 use super::before::{cycle_of, intent_track, look_track, plain};
 use super::preset::{self, Limits, Settings};
-use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
+use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot, Voice};
 use super::standing::{Known, Lap, Look, Standing, Streak, answers};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
@@ -61,6 +61,9 @@ impl Clerk<'_> {
         }
         for root in fault.roots.iter().take(LISTED) {
             said = said.or_stronger(self.strike(*root, Track::Root, fault));
+        }
+        if preset::spreads(fault.kind) {
+            said = said.or_stronger(self.strike(fault.cause, Track::Spread, fault));
         }
         said.or_stronger(self.streak(fault)).or_stronger(self.silence(fault))
     }
@@ -136,11 +139,15 @@ impl Clerk<'_> {
             self.standing.agent_mut(self.moment.agent).streaks.remove(tool);
             return Decision::SILENT;
         }
-        let track = if fault.opaque { Track::Opaque } else { Track::Wordy };
+        let track = match fault.voice {
+            Voice::Inside => Track::Opaque,
+            Voice::Terse => Track::Terse,
+            Voice::Wordy => Track::Wordy,
+        };
         let limits = self.limits(track, Firmness::Certain, fault.kind);
         let (tick, turn) = (self.standing.tick, self.standing.turn);
         let agent = self.standing.agent_mut(self.moment.agent);
-        let answer = if fault.opaque { self.ending.masked } else { self.ending.bytes };
+        let answer = if track == Track::Wordy { self.ending.bytes } else { self.ending.masked };
         let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
@@ -266,12 +273,10 @@ impl Clerk<'_> {
         let before =
             before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
         let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
-        let in_a_row = self.is_last_call();
         let look = Look {
             answer,
             seen: before.map_or(1, |look| look.seen + u32::from(!parallel)),
-            in_a_row: before
-                .map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
+            at: standing.tick,
             world,
             turn: standing.turn,
             by: self.moment,
@@ -281,7 +286,7 @@ impl Clerk<'_> {
             denials: before.map_or(0, |look| look.denials),
         };
         let quiet = parallel || look.state == State::Alive || sight.waits;
-        let track = look_track(&look, standing.agent(self.moment.agent), sight);
+        let track = look_track(&look);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = if quiet { Rung::Observe } else { rung_of(limits, look.seen) };
         let seen = look.seen;

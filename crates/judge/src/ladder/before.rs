@@ -149,7 +149,7 @@ impl Court<'_> {
         {
             return None;
         }
-        let track = look_track(look, self.standing.agent(self.moment.agent), self.sight);
+        let track = look_track(look);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
@@ -233,16 +233,9 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
 }
 
-/// Which look it is: at something that may move by itself, the same one in a row, or just another one.
-pub(super) fn look_track(look: &Look, agent: Option<&Agent>, sight: &Sight) -> Track {
-    let in_a_row = look.in_a_row == look.seen && agent.is_some_and(|agent| agent.last == sight.exact);
-    if look.polls {
-        Track::Poll
-    } else if in_a_row {
-        Track::Stare
-    } else {
-        Track::Look
-    }
+/// Which look it is: at something that may move by itself, or at something that stays.
+pub(super) fn look_track(look: &Look) -> Track {
+    if look.polls { Track::Poll } else { Track::Look }
 }
 
 /// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle.

@@ -106,6 +106,21 @@ pub fn is_shared(kind: Kind) -> bool {
     SHARED[kind as usize]
 }
 
+/// Does a cause of this kind stop whatever needs the same thing?
+pub fn spreads(kind: Kind) -> bool {
+    SPREADS[kind as usize]
+}
+
+/// How many calls a look stays in view.
+pub fn view() -> u32 {
+    VIEW
+}
+
+/// Signs of an error in a tool's own insides, lower case.
+pub fn signs_of_insides() -> &'static [&'static str] {
+    INSIDES
+}
+
 /// Words by which an answer tells that something is on its way.
 pub fn alive_words() -> &'static [&'static str] {
     ALIVE

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::preset;
-use super::sight::{Change, Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot};
+use super::sight::{Change, Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot, Voice};
 use crate::call::{Call, Observation, Outcome};
 use crate::diagnose::Diagnosis;
 use crate::fingerprint;
@@ -49,7 +49,7 @@ pub fn sight(call: &Call) -> Sight {
     // What a look asks is all there is to it, filters and pages included; a variant of it is another question.
     let intent = match (&script, manner) {
         (Some(_), Manner::Looks) => exact,
-        (Some(_), _) => Print::of(&["intent", fingerprint::intent(call).as_str()]),
+        (Some(_), _) => Print::of(&["intent", fingerprint::intent(&in_foreground(call)).as_str()]),
         (None, _) => Print::of(&["intent", fingerprint::intent(&without_prose(&plain)).as_str(), &fields]),
     };
     Sight {
@@ -134,6 +134,8 @@ fn fault(
     let family = fingerprint::family(&observation.call);
     let cause = match kind {
         Kind::Unknown => Print::of(&["cause", &family, masked_text]),
+        // No way to the other side is one cause, however each layer puts it.
+        Kind::Network => Print::of(&["cause", &family, kind.word()]),
         _ => Print::of(&["cause", fingerprint::cause(&family, kind, &line).as_str()]),
     };
     let trimmed = text.trim();
@@ -145,10 +147,21 @@ fn fault(
         roots: stopped_roots(sight, &observation.call, diagnosis, &line),
         names: names(diagnosis.subject.as_deref().into_iter().chain(quoted(&line))),
         silent: trimmed.is_empty() || one_word || trimmed.starts_with("Exit code ") && trimmed.len() < 14,
-        opaque: text.len() < OPAQUE_MAX
-            && matches!(kind, Kind::Unknown | Kind::Crash | Kind::CodeError | Kind::ParseError),
+        voice: voice(kind, text),
         rule: diagnosis.rule.clone(),
         line: nature::shorter(line.trim()).to_owned(),
+    }
+}
+
+/// How much an error tells the one who asked.
+fn voice(kind: Kind, text: &str) -> Voice {
+    let short = text.len() < OPAQUE_MAX;
+    let text = if short { text.to_lowercase() } else { String::new() };
+    let inside = preset::signs_of_insides().iter().any(|sign| text.contains(sign));
+    match kind {
+        Kind::Unknown | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => Voice::Inside,
+        Kind::Unknown if short => Voice::Terse,
+        _ => Voice::Wordy,
     }
 }
 
@@ -338,6 +351,15 @@ fn contains_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         !letter(text[..at].chars().next_back()) && !letter(text[at + word.len()..].chars().next())
     })
+}
+
+/// The command without a last `&`: whether somebody waits for it does not change what it does.
+fn in_foreground(call: &Call) -> Call {
+    let line = shell::line(call).unwrap_or_default();
+    match line.trim_end().strip_suffix('&') {
+        Some(rest) if !rest.ends_with(['&', '\\', '>']) => Call::new(call.tool.clone(), serde_json::json!({ "command": rest })),
+        _ => call.clone(),
+    }
 }
 
 /// The call without arguments that only say why, as long as something is left.

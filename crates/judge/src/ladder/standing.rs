@@ -120,8 +120,8 @@ pub struct Look {
     pub answer: Print,
     /// How often it was given while nothing changed.
     pub seen: u32,
-    /// How often without any other call in between.
-    pub in_a_row: u32,
+    /// When it was given last.
+    pub at: Tick,
     /// Where the world stood.
     pub world: u32,
     /// In which turn of the user.

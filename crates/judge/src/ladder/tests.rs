@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::replay::{Recorded, Replay};
 use super::sight::{
-    Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
+    Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
 use super::{Decision, Event, Limits, Preset, Rung, Settings, Standing, Track, step};
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
@@ -368,7 +368,7 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         roots: vec![print("root", answer % 7)],
         names: vec![print("name", answer + 3)],
         silent: answer == 1,
-        opaque: answer == 2,
+        voice: [Voice::Wordy, Voice::Terse, Voice::Inside][(answer % 3) as usize],
     };
     let upshot = match verdict {
         0 => Upshot::OurDenial,
