@@ -11,22 +11,22 @@ use anchors::{Anchors, WIDTH};
 use file::FileRule;
 use kind::Kind;
 
+#[allow(dead_code)]
+#[path = "src/rules/anchors.rs"]
+mod anchors;
 #[path = "build/commands.rs"]
 mod commands;
-#[path = "build/ladder.rs"]
-mod ladder;
-#[path = "build/retry.rs"]
-mod retry;
+#[allow(dead_code)]
+#[path = "src/rules/file.rs"]
+mod file;
 #[allow(dead_code)]
 #[path = "src/kind.rs"]
 #[allow(unused_imports)]
 mod kind;
-#[allow(dead_code)]
-#[path = "src/rules/anchors.rs"]
-mod anchors;
-#[allow(dead_code)]
-#[path = "src/rules/file.rs"]
-mod file;
+#[path = "build/ladder.rs"]
+mod ladder;
+#[path = "build/retry.rs"]
+mod retry;
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
 const OTHER_TABLES: [&str; 6] =
@@ -36,7 +36,9 @@ fn main() {
     let rules_dir = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../rules");
     let out_dir = env::var("OUT_DIR").expect("cargo sets it");
     println!("cargo::rerun-if-changed={}", rules_dir.display());
-    for source in ["build.rs", "build", "src/kind.rs", "src/rules/anchors.rs", "src/rules/file.rs", "src/retry/file.rs"] {
+    for source in
+        ["build.rs", "build", "src/kind.rs", "src/rules/anchors.rs", "src/rules/file.rs", "src/retry/file.rs"]
+    {
         println!("cargo::rerun-if-changed={source}");
     }
     commands::generate(&rules_dir, Path::new(&out_dir));
@@ -48,7 +50,8 @@ fn main() {
 
 /// Reads every rule file, in the order of their names; a bad row stops the build and names its place.
 fn read_rules(rules_dir: &Path) -> Vec<FileRule> {
-    let mut paths: Vec<_> = fs::read_dir(rules_dir).expect("rules/ is there").flatten().map(|e| e.path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(rules_dir).expect("rules/ is there").flatten().map(|e| e.path()).collect();
     paths.sort();
     let mut rows = Vec::new();
     for path in paths {
@@ -84,7 +87,10 @@ fn rules(rules_dir: &Path, out_dir: &Path) -> String {
             claims.entry(*pattern).or_default().push(index as u16);
         }
         let kind: Kind = row.kind.parse().expect("checked");
-        let stream = row.stream.as_deref().map(|name| if name == "stdout" { "Stream::Stdout" } else { "Stream::Stderr" });
+        let stream = row
+            .stream
+            .as_deref()
+            .map(|name| if name == "stdout" { "Stream::Stdout" } else { "Stream::Stderr" });
         let stream = stream.map_or("None".to_owned(), |stream| format!("Some({stream})"));
         writeln!(
             code,
@@ -120,7 +126,8 @@ fn rules(rules_dir: &Path, out_dir: &Path) -> String {
         let regex = file::as_regex(pattern);
         let source = text(regex.unwrap_or(pattern));
         let is_regex = regex.is_some();
-        writeln!(code, "Pattern {{ source: {source}, is_regex: {is_regex}, cased: {cased} }},").expect("a string grows");
+        writeln!(code, "Pattern {{ source: {source}, is_regex: {is_regex}, cased: {cased} }},")
+            .expect("a string grows");
     }
     code.push_str("];\npub(crate) static CLAIMS: &[List<u16>] = &[\n");
     for index in 0..patterns.len() {
@@ -142,7 +149,11 @@ fn anchor_tables(rows: &[FileRule], patterns: &[(String, bool)], _out_dir: &Path
                     [&row.any, &row.with, &row.without, &row.show].iter().any(|list| list.contains(pattern))
                 };
                 let owner = rows.iter().find(searched);
-                assert!(owner.is_none(), "rule {}: pattern {pattern:?} needs {WIDTH} fixed letters in a row in every branch", owner.map_or("", |row| &row.id));
+                assert!(
+                    owner.is_none(),
+                    "rule {}: pattern {pattern:?} needs {WIDTH} fixed letters in a row in every branch",
+                    owner.map_or("", |row| &row.id)
+                );
             }
         }
     }
@@ -203,7 +214,8 @@ struct FileText {
 
 fn remedies(rules_dir: &Path) -> String {
     let mut code = String::from("pub(crate) static REMEDIES: &[(&str, [&str; 2])] = &[\n");
-    let text_of_file = fs::read_to_string(rules_dir.join("remedies.toml")).expect("rules/remedies.toml is there");
+    let text_of_file =
+        fs::read_to_string(rules_dir.join("remedies.toml")).expect("rules/remedies.toml is there");
     let rows: BTreeMap<String, FileText> = toml::from_str(&text_of_file).expect("rules/remedies.toml");
     for (key, row) in rows {
         writeln!(code, "({key:?}, [{:?}, {:?}]),", row.en, row.zh).expect("a string grows");

@@ -51,7 +51,8 @@ impl<'a> Case<'a> {
             _ => Outcome::NoExitCode,
         };
         let [command, stdout, stderr, merged] = self.parts;
-        let input = serde_json::from_slice(command).unwrap_or_else(|_| json!({ "command": String::from_utf8_lossy(command) }));
+        let input = serde_json::from_slice(command)
+            .unwrap_or_else(|_| json!({ "command": String::from_utf8_lossy(command) }));
         let tool = ["Bash", "Edit", "mcp__db__query", ""][usize::from(self.head[3] % 4)];
         Observation {
             call: Call::new(tool, input),
@@ -95,7 +96,10 @@ mod tests {
         let bytes = Case::encode(1, "ls x", "out", "err", "");
         let observation = Case::decode(&bytes).observation();
         assert_eq!(observation.call, Call::shell("ls x"));
-        assert_eq!((&*observation.stdout, &*observation.stderr, &*observation.merged), (&b"out"[..], &b"err"[..], &b""[..]));
+        assert_eq!(
+            (&*observation.stdout, &*observation.stderr, &*observation.merged),
+            (&b"out"[..], &b"err"[..], &b""[..])
+        );
         assert_eq!(observation.outcome, Outcome::Exited { code: 1 });
     }
 }

@@ -7,15 +7,24 @@ mod case;
 pub mod seeds;
 
 use case::Case;
-use unstuck_judge::Rules;
+use serde_json::{Map, Value};
 use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
+use unstuck_judge::{Call, Rules, fingerprint, nature};
+use unstuck_wire::transcript::{self, Format, Reader};
+use unstuck_wire::{failure, recorded};
 
 /// A target, by the name that `cargo xtask fuzz` knows it by.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 3] = [("diagnose", diagnose), ("shell", shell), ("rules", rules)];
+pub const TARGETS: [Target; 5] = [
+    ("diagnose", diagnose),
+    ("fingerprints", fingerprints),
+    ("shell", shell),
+    ("rules", rules),
+    ("wire", wire),
+];
 
 /// Any output gets an answer, the same one however the output was cut on its way.
 pub fn diagnose(data: &[u8]) {
@@ -36,12 +45,47 @@ pub fn diagnose(data: &[u8]) {
     assert!((0.0..=1.0).contains(&whole.confidence), "confidence {} is no share", whole.confidence);
 }
 
+/// Any call has fingerprints and a nature, and the order of its keys does not matter to them.
+pub fn fingerprints(data: &[u8]) {
+    let observation = Case::decode(data).observation();
+    let call = &observation.call;
+    let turned = Call::new(call.tool.clone(), turned(call.input.clone()));
+    assert_eq!(fingerprint::call(call), fingerprint::call(&turned), "the order of keys matters to the call");
+    assert_eq!(
+        fingerprint::intent(call),
+        fingerprint::intent(&turned),
+        "the order of keys matters to the intent"
+    );
+    assert_eq!(nature::of(call), nature::of(&turned), "the order of keys matters to the nature");
+    let family = fingerprint::family(call);
+    for line in String::from_utf8_lossy(&observation.stderr).lines() {
+        let cause = fingerprint::cause(&family, unstuck_judge::Kind::Unknown, line);
+        assert_eq!(
+            cause,
+            fingerprint::cause(&family, unstuck_judge::Kind::Unknown, line),
+            "a cause changes by itself"
+        );
+    }
+    let _ = (nature::moves_world(call), nature::waits(call), nature::targets(call), nature::approach(call));
+}
+
+/// The same value with the keys of every object in the opposite order.
+fn turned(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().rev().map(|(key, value)| (key, turned(value))).collect::<Map<_, _>>(),
+        ),
+        Value::Array(items) => Value::Array(items.into_iter().map(turned).collect()),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
+    }
+}
+
 /// Any text is a script: it is parsed, and asked all there is to ask.
 pub fn shell(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let script = Script::parse(&text);
     assert!(script.programs().all(|program| program.len() <= text.len()), "a program out of nowhere");
-    let _ = (script.last().is_some(), script.hides_failure(), script.is_reader(), script.url_hosts().count());
+    let _ = (script.last().is_some(), script.hides_failure(), script.is_reader(), script.url_hosts().len());
 }
 
 /// Any text is a rule file: bad rows are named by their line, and the others can be used.
@@ -55,4 +99,21 @@ pub fn rules(data: &[u8]) {
     let mut rules = Rules::built_in();
     rules.put_first(table);
     rules.diagnose(&Case::decode(data).observation());
+}
+
+/// Any line from outside is read or refused, in every format; a transcript never holds more calls than it could.
+pub fn wire(data: &[u8]) {
+    let lines = || data.split(|byte| *byte == b'\n');
+    for line in lines() {
+        let _ = (failure::read(line).is_ok(), recorded::read(line).is_ok());
+    }
+    let _ = transcript::sniff(lines());
+    for format in [Format::Recorded, Format::Claude, Format::Codex] {
+        let mut reader = Reader::new(format);
+        for line in lines() {
+            let _ = reader.read(line).is_ok();
+        }
+        let (calls, _) = reader.finish();
+        assert!(calls.len() <= data.len(), "{} calls out of {} bytes", calls.len(), data.len());
+    }
 }

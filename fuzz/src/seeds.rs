@@ -1,5 +1,9 @@
 //! Inputs to start from: real failures, real commands, real rules.
 
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::case::Case;
@@ -12,21 +16,37 @@ pub struct Seed {
     pub bytes: Vec<u8>,
 }
 
+/// All that lies in a checkout of the project.
+pub fn of_project(root: &Path) -> Result<Vec<Seed>> {
+    let mut seeds = of_corpus(&fs::read_to_string(root.join("corpus/dev.jsonl"))?);
+    let runs = fs::read_to_string(root.join("traces/scenarios/calls.jsonl"))?;
+    seeds.extend(runs.lines().step_by(10).map(|line| Seed { target: "wire", bytes: line.into() }));
+    for entry in fs::read_dir(root.join("rules"))? {
+        seeds.extend(of_rules(&fs::read_to_string(entry?.path())?));
+    }
+    Ok(seeds)
+}
+
 /// Makes seeds of the lines of a corpus.
-pub fn of_corpus(lines: &str) -> Vec<Seed> {
-    let rows = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let of_row = |row: Value| {
+fn of_corpus(lines: &str) -> Vec<Seed> {
+    let rows = lines.lines().filter_map(|line| Some((line, serde_json::from_str::<Value>(line).ok()?)));
+    let of_row = |(line, row): (&str, Value)| {
         let part = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
         let exit = row["exit_code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
         let command = part("command");
         let diagnose = Case::encode(exit, &command, &part("stdout"), &part("stderr"), &part("text"));
-        [Seed { target: "diagnose", bytes: diagnose }, Seed { target: "shell", bytes: command.into_bytes() }]
+        [
+            Seed { target: "fingerprints", bytes: diagnose.clone() },
+            Seed { target: "diagnose", bytes: diagnose },
+            Seed { target: "shell", bytes: command.into_bytes() },
+            Seed { target: "wire", bytes: line.into() },
+        ]
     };
     rows.flat_map(of_row).collect()
 }
 
 /// Makes a seed of each rule in a file.
-pub fn of_rules(file: &str) -> Vec<Seed> {
+fn of_rules(file: &str) -> Vec<Seed> {
     let rules = file.split("[[rule]]").skip(1).map(|rule| format!("[[rule]]{rule}"));
     rules.map(|rule| Seed { target: "rules", bytes: rule.into_bytes() }).collect()
 }

@@ -3,33 +3,32 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_fuzz::TARGETS;
-use unstuck_fuzz::seeds::{Seed, of_corpus, of_rules};
+use unstuck_fuzz::{TARGETS, seeds};
 
-fn check(seeds: &[Seed]) {
-    assert!(!seeds.is_empty());
+#[test]
+fn what_the_fuzzer_starts_from_holds() {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let seeds = seeds::of_project(project).unwrap();
     for (name, target) in TARGETS {
-        seeds.iter().filter(|seed| seed.target == name).for_each(|seed| target(&seed.bytes));
+        let mine: Vec<_> = seeds.iter().filter(|seed| seed.target == name).collect();
+        assert!(!mine.is_empty(), "{name} has no seeds");
+        mine.iter().for_each(|seed| target(&seed.bytes));
     }
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
-}
-
 #[test]
-fn the_corpus_holds_and_may_be_cut_anywhere() {
-    check(&of_corpus(&read("corpus/dev.jsonl")));
-}
-
-#[test]
-fn the_built_in_rules_are_good_rules_of_a_person_too() {
-    check(&of_rules(&read("rules/shell.toml")));
+fn what_once_broke_holds() {
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("found")).unwrap().flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let bytes = fs::read(entry.path()).unwrap();
+        TARGETS.iter().filter(|(name, _)| file.starts_with(name)).for_each(|(_, target)| target(&bytes));
+    }
 }
 
 #[test]
 fn what_is_no_text_at_all_gets_an_answer() {
-    let garbage: [&[u8]; 6] = [b"", b"\0", b"\xff\xfe\x1e\x1e\x1e\x1e", &[0x1e; 64], &[b'('; 4096], &[b'`'; 4095]];
+    let garbage: [&[u8]; 6] =
+        [b"", b"\0", b"\xff\xfe\x1e\x1e\x1e\x1e", &[0x1e; 64], &[b'('; 4096], &[b'`'; 4095]];
     for (_, target) in TARGETS {
         garbage.iter().for_each(|bytes| target(bytes));
     }

@@ -23,7 +23,9 @@ pub fn check() -> Result<Advice, Fault> {
     let args: &[&str] = match (deny && has("advisory-dbs"), audit && has("advisory-db")) {
         (true, _) => &["deny", "--offline", "check", "advisories"],
         (false, true) => &["audit", "--no-fetch"],
-        (false, false) if deny || audit => return Ok(Advice::Skipped("no advisory database on this machine")),
+        (false, false) if deny || audit => {
+            return Ok(Advice::Skipped("no advisory database on this machine"));
+        }
         (false, false) => return Ok(Advice::Skipped("neither cargo-deny nor cargo-audit is installed")),
     };
     match project::cargo(args).status()?.success() {

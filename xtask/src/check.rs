@@ -30,7 +30,10 @@ const STEPS: [Step; 8] = [
         name: "documentation",
         run: || cargo(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
     },
-    Step { name: "scores", run: || score::check().map(|()| vec!["no figure below the recorded one".to_owned()]) },
+    Step {
+        name: "scores",
+        run: || score::check().map(|()| vec!["no figure below the recorded one".to_owned()]),
+    },
 ];
 
 /// How a step ended.

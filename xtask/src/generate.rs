@@ -51,7 +51,8 @@ fn kinds() -> Result<String, Fault> {
     // A TOML table does not keep its order, but the file has one that means something.
     let order = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
     for kind in order {
-        let row = table.get(kind).and_then(Value::as_table).ok_or_else(|| format!("kinds.toml: no row {kind}"))?;
+        let row =
+            table.get(kind).and_then(Value::as_table).ok_or_else(|| format!("kinds.toml: no row {kind}"))?;
         let cell = |key: &str| match row.get(key) {
             Some(Value::String(word)) => word.clone(),
             Some(Value::Boolean(true)) => "yes".to_owned(),
@@ -65,7 +66,8 @@ fn kinds() -> Result<String, Fault> {
 
 /// Every rule by file: its id and its kind.
 fn rules_list() -> Result<String, Fault> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(project::root().join("rules"))?.flatten().map(|entry| entry.path()).collect();
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(project::root().join("rules"))?.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     let mut sections = String::new();
     let mut contents = String::new();
@@ -75,7 +77,8 @@ fn rules_list() -> Result<String, Fault> {
         let table: Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
         let Some(rules) = table.get("rule").and_then(Value::as_array) else { continue };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let field = |rule: &Value, key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let field =
+            |rule: &Value, key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let kinds: BTreeSet<String> = rules.iter().map(|rule| field(rule, "kind")).collect();
         total += rules.len();
         let list = kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(", ");

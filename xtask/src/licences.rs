@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{Fault, project};
 
 /// Licences that let everybody use the binary as it is. A copyleft licence needs a decision by a person first.
-const ACCEPTED: [&str; 11] = [
+const ACCEPTED: [&str; 12] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -14,6 +14,7 @@ const ACCEPTED: [&str; 11] = [
     "CC0-1.0",
     "ISC",
     "MIT",
+    "NCSA",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

@@ -6,7 +6,7 @@ use std::path::Path;
 const PAGES: [&str; 4] = ["ARCHITECTURE.md", "README.md", "README.zh-CN.md", "docs/rules.md"];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project")
 }
 
 /// The paths that a page names: code words that look like one, and the targets of its links.
@@ -30,7 +30,8 @@ fn paths(page: &str) -> Vec<String> {
 fn is_path(word: &str) -> bool {
     const ENDINGS: [&str; 6] = [".rs", ".toml", ".md", ".jsonl", ".json", ".lock"];
     const NOT_OURS: [&str; 8] = ["://", " ", "~", "<", "{", "$", "…", "--"];
-    let named = word.contains('/') || ENDINGS.iter().any(|ending| word.ends_with(ending) && word.len() > ending.len());
+    let named = word.contains('/')
+        || ENDINGS.iter().any(|ending| word.ends_with(ending) && word.len() > ending.len());
     named && !word.starts_with('/') && !NOT_OURS.iter().any(|sign| word.contains(sign))
 }
 
@@ -46,7 +47,9 @@ fn every_path_that_the_pages_name_exists() {
     let mut missing = Vec::new();
     for page in PAGES {
         let text = fs::read_to_string(root().join(page)).unwrap();
-        missing.extend(paths(&text).into_iter().filter(|path| !exists(page, path)).map(|path| format!("{page}: {path}")));
+        missing.extend(
+            paths(&text).into_iter().filter(|path| !exists(page, path)).map(|path| format!("{page}: {path}")),
+        );
     }
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }

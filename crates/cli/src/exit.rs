@@ -55,13 +55,16 @@ impl CommandError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             CommandError::NothingToRead => Some(
-                "pipe a failed command's output in, or run the command: `unstuck diagnose -- cargo build`".to_owned(),
+                "pipe a failed command's output in, or run the command: `unstuck diagnose -- cargo build`"
+                    .to_owned(),
             ),
             CommandError::NoSuchRule { nearest, .. } => {
                 let nearest = nearest.as_ref().map(|id| format!("did you mean {id}? "));
                 Some(format!("{}`unstuck rules list` shows all", nearest.unwrap_or_default()))
             }
-            CommandError::NoSuchKind { nearest, .. } => nearest.as_ref().map(|kind| format!("did you mean {kind}?")),
+            CommandError::NoSuchKind { nearest, .. } => {
+                nearest.as_ref().map(|kind| format!("did you mean {kind}?"))
+            }
             CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
             CommandError::Input(_) | CommandError::Output(_) | CommandError::ReaderGone => None,
         }
@@ -70,8 +73,12 @@ impl CommandError {
     /// The exit status it ends in.
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
-            CommandError::NothingToRead | CommandError::NoSuchRule { .. } | CommandError::NoSuchKind { .. } => ExitStatus::Usage,
-            CommandError::Unreadable { .. } | CommandError::Input(_) | CommandError::Output(_) => ExitStatus::Failed,
+            CommandError::NothingToRead
+            | CommandError::NoSuchRule { .. }
+            | CommandError::NoSuchKind { .. } => ExitStatus::Usage,
+            CommandError::Unreadable { .. } | CommandError::Input(_) | CommandError::Output(_) => {
+                ExitStatus::Failed
+            }
             CommandError::ReaderGone => ExitStatus::Success,
         }
     }

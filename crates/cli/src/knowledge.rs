@@ -34,7 +34,8 @@ fn add(ui: &mut Ui, rules: &mut Rules, path: &Path) -> Result<(), CommandError> 
 
 /// Reads a rule file; a byte that is no UTF-8 spoils its own rule, not the file.
 pub(crate) fn read(path: &Path) -> Result<String, CommandError> {
-    let bytes = fs::read(path).map_err(|source| CommandError::Unreadable { path: path.to_owned(), source })?;
+    let bytes =
+        fs::read(path).map_err(|source| CommandError::Unreadable { path: path.to_owned(), source })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

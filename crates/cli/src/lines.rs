@@ -58,7 +58,8 @@ impl<'r> Lines<'r> {
             }
             self.number += 1;
             if dropped {
-                let what = format!("longer than {} MB; pipe an output of that size in by itself", LINE_MAX >> 20);
+                let what =
+                    format!("longer than {} MB; pipe an output of that size in by itself", LINE_MAX >> 20);
                 return Ok(Some(Line { number: self.number, text: Err(what) }));
             }
             if !self.buffer.trim_ascii().is_empty() {

@@ -5,6 +5,7 @@ mod exit;
 mod explain;
 mod knowledge;
 mod lines;
+mod summary;
 mod ui;
 
 use std::process::ExitCode;

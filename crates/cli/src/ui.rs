@@ -80,7 +80,9 @@ pub(crate) fn input_is_terminal() -> bool {
 }
 
 fn from_environment() -> Lang {
-    let set = ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.is_empty()));
+    let set = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        .iter()
+        .find_map(|name| env::var(name).ok().filter(|v| !v.is_empty()));
     match set {
         Some(locale) if locale.starts_with("zh") => Lang::Zh,
         Some(_) | None => Lang::En,

@@ -72,7 +72,9 @@ impl Outcome {
         match self {
             Outcome::Exited { .. } => "exited",
             Outcome::Signalled { .. } => "signalled",
-            other => Outcome::WORDS.iter().find(|(_, outcome)| *outcome == other).map_or("", |(word, _)| word),
+            other => {
+                Outcome::WORDS.iter().find(|(_, outcome)| *outcome == other).map_or("", |(word, _)| word)
+            }
         }
     }
 

@@ -85,7 +85,13 @@ impl Rules {
     }
 
     /// Diagnoses a call whose output has been read.
-    pub fn conclude(&self, reading: Reading<'_>, call: &Call, outcome: Outcome, status: Option<u16>) -> Diagnosis {
+    pub fn conclude(
+        &self,
+        reading: Reading<'_>,
+        call: &Call,
+        outcome: Outcome,
+        status: Option<u16>,
+    ) -> Diagnosis {
         let seen = reading.close();
         let line = shell::line(call);
         let script = line.as_deref().map(Script::parse);
@@ -136,7 +142,10 @@ impl Case<'_> {
         let scope = &rule.scope;
         let free = |list_is_empty: bool, holds: bool| list_is_empty || holds;
         free(scope.exit.is_empty(), self.code().is_some_and(|code| scope.exit.contains(&code)))
-            && free(scope.status.is_empty(), self.status.is_some_and(|status| has_status(&scope.status, status)))
+            && free(
+                scope.status.is_empty(),
+                self.status.is_some_and(|status| has_status(&scope.status, status)),
+            )
             && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == self.outcome.word()))
             && free(scope.tool.is_empty(), scope.tool.iter().any(|name| same_tool(name, &self.call.tool)))
             && free(scope.program.is_empty(), self.runs(&scope.program))
@@ -152,8 +161,11 @@ impl Case<'_> {
     fn may_have_failed(&self, rule: &Rule) -> bool {
         match self.outcome {
             Outcome::Succeeded | Outcome::Exited { code: 0 } => {
-                let hides = self.script.as_ref().is_some_and(|script| script.hides_failure() && !script.is_reader());
-                rule.kind == Kind::NotAnError || self.status.is_some_and(|status| status >= 400) || (hides && rule.rank >= 40)
+                let hides =
+                    self.script.as_ref().is_some_and(|script| script.hides_failure() && !script.is_reader());
+                rule.kind == Kind::NotAnError
+                    || self.status.is_some_and(|status| status >= 400)
+                    || (hides && rule.rank >= 40)
             }
             _ => true,
         }
@@ -177,7 +189,8 @@ impl Case<'_> {
     }
 
     fn explain(&self, table: &Table, findings: &Findings, rule: &Rule, span: Option<&Span>) -> Diagnosis {
-        let shown = rule.lines.show.iter().find_map(|pattern| findings.patterns[usize::from(*pattern)].as_deref());
+        let shown =
+            rule.lines.show.iter().find_map(|pattern| findings.patterns[usize::from(*pattern)].as_deref());
         let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
         let subject = span.and_then(|span| {
             let line = &quoted(rule, span).text;
@@ -278,7 +291,9 @@ impl Case<'_> {
     }
 
     fn runs(&self, programs: &[crate::rules::Text]) -> bool {
-        let run = |script: &Script| script.programs().any(|program| programs.iter().any(|name| same_tool(name, program)));
+        let run = |script: &Script| {
+            script.programs().any(|program| programs.iter().any(|name| same_tool(name, program)))
+        };
         self.script.as_ref().is_some_and(run)
     }
 

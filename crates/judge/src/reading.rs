@@ -154,7 +154,9 @@ impl<'r> Reading<'r> {
         }
         Seen {
             printed: self.lanes.each_ref().map(|lane| lane.visible),
-            last_line: [Stream::Stderr, Stream::Merged, Stream::Stdout].into_iter().find_map(|stream| self.last_line(stream)),
+            last_line: [Stream::Stderr, Stream::Merged, Stream::Stdout]
+                .into_iter()
+                .find_map(|stream| self.last_line(stream)),
             findings: self.findings,
             hint: self.hint,
         }
@@ -191,7 +193,9 @@ impl<'r> Reading<'r> {
                 self.try_loose(index, stream, text, base);
             }
             while let Some(end) = table.anchors().next(text, from) {
-                let start = memrchr2(b'\n', b'\r', &text[..end]).map_or(0, |at| at + 1).max(end.saturating_sub(LINE_MAX / 2));
+                let start = memrchr2(b'\n', b'\r', &text[..end])
+                    .map_or(0, |at| at + 1)
+                    .max(end.saturating_sub(LINE_MAX / 2));
                 let stop = memchr2(b'\n', b'\r', &text[end..]).map_or(text.len(), |at| end + at);
                 let stop = stop.min(end + LINE_MAX / 2);
                 lines += memchr::memchr_iter(b'\n', &text[counted..start]).count() as u64;
@@ -210,7 +214,15 @@ impl<'r> Reading<'r> {
             let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]);
             lower_into(&mut self.lower, &line);
             for pattern in table.loose() {
-                take(table, &mut self.findings[index], *pattern, &line, &self.lower, stream, base + number as u64 + 1);
+                take(
+                    table,
+                    &mut self.findings[index],
+                    *pattern,
+                    &line,
+                    &self.lower,
+                    stream,
+                    base + number as u64 + 1,
+                );
             }
         }
     }
@@ -255,7 +267,15 @@ pub(crate) struct Seen {
 }
 
 /// Notes that `line` has `pattern`, if it has, for the pattern itself and for the rules that claim it.
-fn take(table: &Table, findings: &mut Findings, pattern: u16, line: &str, lower: &str, stream: Stream, number: u64) {
+fn take(
+    table: &Table,
+    findings: &mut Findings,
+    pattern: u16,
+    line: &str,
+    lower: &str,
+    stream: Stream,
+    number: u64,
+) {
     if !table.matches(pattern, line, lower) {
         return;
     }
@@ -317,11 +337,16 @@ pub(crate) fn without_escapes(text: &[u8]) -> Vec<u8> {
         at += match (text[at], text.get(at + 1)) {
             (0, _) => 1,
             (_, Some(b'[')) => {
-                let parameters = text[at + 2..].iter().take_while(|byte| (0x20..0x40).contains(*byte)).count();
+                let parameters =
+                    text[at + 2..].iter().take_while(|byte| (0x20..0x40).contains(*byte)).count();
                 (2 + parameters + 1).min(text.len() - at)
             }
             (_, Some(b']')) => {
-                let title = text[at + 2..].iter().take(512).take_while(|byte| !matches!(byte, 0x07 | 0x1b | b'\n')).count();
+                let title = text[at + 2..]
+                    .iter()
+                    .take(512)
+                    .take_while(|byte| !matches!(byte, 0x07 | 0x1b | b'\n'))
+                    .count();
                 let terminator = match (text.get(at + 2 + title), text.get(at + 3 + title)) {
                     (Some(0x07), _) => 1,
                     (Some(0x1b), Some(b'\\')) => 2,

@@ -42,9 +42,12 @@ impl Diagnosis {
             (true, Some(subject)) => Some(text.replace("{it}", subject)),
             (true, None) => None,
         };
-        let own: Vec<String> = self.advice.iter().filter_map(|key| remedy(key, lang).and_then(fill)).collect();
+        let own: Vec<String> =
+            self.advice.iter().filter_map(|key| remedy(key, lang).and_then(fill)).collect();
         match own.is_empty() {
-            true => self.kind.row().advice.iter().filter_map(|key| remedy(key, lang).and_then(fill)).collect(),
+            true => {
+                self.kind.row().advice.iter().filter_map(|key| remedy(key, lang).and_then(fill)).collect()
+            }
             false => own,
         }
     }

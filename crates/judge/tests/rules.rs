@@ -17,7 +17,9 @@ fn rows() -> Vec<(String, FileRule)> {
         if text.contains("[[rule]]") {
             let (rules, errors) = file::read(&text);
             assert_eq!(errors, [], "{}", entry.path().display());
-            rows.extend(rules.into_iter().map(|rule| (entry.file_name().to_string_lossy().into_owned(), rule)));
+            rows.extend(
+                rules.into_iter().map(|rule| (entry.file_name().to_string_lossy().into_owned(), rule)),
+            );
         }
     }
     rows
@@ -31,7 +33,10 @@ fn every_example_is_recognised_by_its_own_rule_and_every_counterexample_is_not()
         for surprise in row.surprises(&rules) {
             let verb = if surprise.expected { "goes to" } else { "is claimed by" };
             let found = &surprise.found;
-            wrong.push(format!("{file}: {}: {:?} {verb} {:?} ({})", row.id, surprise.example, found.rule, found.kind));
+            wrong.push(format!(
+                "{file}: {}: {:?} {verb} {:?} ({})",
+                row.id, surprise.example, found.rule, found.kind
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{}\n{} wrong", wrong.join("\n"), wrong.len());
@@ -52,7 +57,11 @@ fn every_remedy_that_a_rule_names_exists_and_one_about_it_has_a_rule_that_reads_
         for key in &row.advice {
             let text = remedy(key, Lang::En).unwrap_or_else(|| panic!("{file}: {}: no remedy {key}", row.id));
             let reads_it = row.any.iter().any(|pattern| pattern.contains("(?P<it>"));
-            assert!(reads_it || !text.contains("{it}"), "{file}: {}: {key} speaks of it, and nothing reads it", row.id);
+            assert!(
+                reads_it || !text.contains("{it}"),
+                "{file}: {}: {key} speaks of it, and nothing reads it",
+                row.id
+            );
         }
     }
 }

@@ -1,4 +1,180 @@
-//! stub
-use crate::Fault;
-pub fn run(_a: lexopt::Parser) -> Result<(), Fault> { Ok(()) }
-pub fn peak_memory(_a: lexopt::Parser) -> Result<(), Fault> { Ok(()) }
+//! How fast it is, beside others in the same run on the same machine. Times of another machine mean nothing, so nothing here
+//! passes or fails.
+
+mod contest;
+mod log;
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use contest::{Contestant, Ratio, quantile, take_turns};
+use lexopt::prelude::*;
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::{Fault, project};
+
+const PAGE: &str = "docs/benchmarks.md";
+const BEGIN: &str = "<!-- measured: begin -->";
+const END: &str = "<!-- measured: end -->";
+const MEGABYTE: u64 = 1_000_000;
+
+/// A failure of two kilobytes, as an agent meets it.
+const SMALL_FAILURE: &str =
+    "fatal: unable to access 'https://example.org/x.git/': Could not resolve host: example.org\n";
+
+#[derive(Debug, Default)]
+struct Options {
+    quick: bool,
+    big: bool,
+    write: bool,
+}
+
+/// The programs that are measured.
+struct Programs {
+    unstuck: PathBuf,
+    empty: PathBuf,
+    count_lines: PathBuf,
+}
+
+/// `cargo xtask bench`.
+pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
+    let mut options = Options::default();
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("quick") => options.quick = true,
+            Long("big") => options.big = true,
+            Long("write") => options.write = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let programs = Programs::build()?;
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("build.log");
+    log::write(File::create(&log)?, 100 * MEGABYTE)?;
+    let mut report = machine();
+    report += &reading(&programs, "100 MB", &[&log], if options.quick { 3 } else { 9 })?;
+    if options.big {
+        report += &reading(&programs, "1 GB", &[&*log; 10], if options.quick { 1 } else { 3 })?;
+    }
+    report += &cold_start(&programs, folder.path(), if options.quick { 50 } else { 400 })?;
+    report += &ladder()?;
+    println!("{report}");
+    match options.write {
+        true => write_page(&report),
+        false => Ok(()),
+    }
+}
+
+/// Runs a command and tells the most memory it held; a chore of its own because it must have no other children.
+pub fn peak_memory(mut args: lexopt::Parser) -> Result<(), Fault> {
+    let mut words = args.raw_args()?;
+    let program = words.next().ok_or("which program?")?;
+    Command::new(program).args(words).status()?;
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss();
+    // Linux counts kilobytes, Apple's systems bytes.
+    let kilobytes = if cfg!(target_vendor = "apple") { peak / 1024 } else { peak };
+    eprintln!("{} {kilobytes}", contest::PEAK);
+    Ok(())
+}
+
+impl Programs {
+    /// All in the profile that people get.
+    fn build() -> Result<Programs, Fault> {
+        let example = |name: &str| -> Result<PathBuf, Fault> {
+            let built = project::build(&["--release", "--package", "xtask", "--example", name])?;
+            built.into_iter().next().ok_or_else(|| format!("cargo built no {name}").into())
+        };
+        Ok(Programs {
+            unstuck: project::unstuck()?,
+            empty: example("empty")?,
+            count_lines: example("count_lines")?,
+        })
+    }
+}
+
+fn machine() -> String {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    format!("One run on one machine: {}, {cores} cores.\n", model.unwrap_or(std::env::consts::ARCH))
+}
+
+/// Diagnosing a build log from a pipe, beside programs that read the same pipe.
+fn reading(programs: &Programs, size: &str, files: &[&Path], rounds: usize) -> Result<String, Fault> {
+    let all = [
+        Contestant::new("unstuck diagnose", &programs.unstuck, &["diagnose", "--exit-code", "1"]),
+        Contestant::new("newline count (memchr)", &programs.count_lines, &[]),
+        Contestant::new("wc -l", "wc", &["-l"]),
+        Contestant::new("grep -ci error", "grep", &["-ci", "error"]),
+    ];
+    let times = take_turns(&all, rounds, |contestant| contestant.behind_pipe(files).map(|(took, _)| took))?;
+    let mut table = format!(
+        "\n### A build log of {size} from a pipe\n\n| program | median | × of the newline count | unstuck is × of it | peak memory |\n\
+         |---|---|---|---|---|\n"
+    );
+    for (contestant, mine) in all.iter().zip(&times) {
+        let median = quantile(mine, 0.5).as_secs_f64() * 1000.0;
+        let peak = contestant.peak_memory(files)? as f64 / 1024.0;
+        let (of_count, of_it) = (Ratio::of(mine, &times[1]), Ratio::of(&times[0], mine));
+        writeln!(table, "| {} | {median:.0} ms | {of_count} | {of_it} | {peak:.1} MB |", contestant.name)?;
+    }
+    let (_, answer) = all[0].behind_pipe(files)?;
+    let quotes = if answer.contains(log::ROOT_CAUSE) { "quotes" } else { "does NOT quote" };
+    writeln!(
+        table,
+        "\n{rounds} rounds; median (middle eight tenths). The answer {quotes} the one error in the middle of the log."
+    )?;
+    Ok(table)
+}
+
+/// A cold process on a small failure, beside a program that does nothing.
+fn cold_start(programs: &Programs, folder: &Path, rounds: usize) -> Result<String, Fault> {
+    let input = folder.join("failure.txt");
+    let progress = "remote: Compressing objects: 100% (211/211), done.\n".repeat(38);
+    fs::write(&input, progress + SMALL_FAILURE)?;
+    let all = [
+        Contestant::new("unstuck diagnose", &programs.unstuck, &["diagnose", "--exit-code", "1"]),
+        Contestant::new("empty Rust binary", &programs.empty, &[]),
+        Contestant::new("true", "true", &[]),
+    ];
+    let times = take_turns(&all, rounds, |contestant| contestant.on_file(&input))?;
+    let mut table = String::from(
+        "\n### A cold process on a failure of 2 KB\n\n| program | median | p95 | × of the empty binary |\n|---|---|---|---|\n",
+    );
+    for (contestant, mine) in all.iter().zip(&times) {
+        let ms = |part: f64| quantile(mine, part).as_secs_f64() * 1000.0;
+        let ratio = Ratio::of(mine, &times[1]);
+        writeln!(table, "| {} | {:.2} ms | {:.2} ms | {ratio} |", contestant.name, ms(0.5), ms(0.95))?;
+    }
+    writeln!(table, "\n{rounds} rounds in turn; median (middle eight tenths).")?;
+    Ok(table)
+}
+
+/// One step of the ladder: the example `bench_ladder` of the judge knows how, and prints a line of its own words.
+fn ladder() -> Result<String, Fault> {
+    const EXAMPLE: &str = "bench_ladder";
+    let title = "\n### One step of the ladder with 10,000 keys\n\n";
+    if !project::root().join(format!("crates/judge/examples/{EXAMPLE}.rs")).exists() {
+        return Ok(format!("{title}Not measured: there is no example `{EXAMPLE}` yet.\n"));
+    }
+    let built = project::build(&["--release", "--package", "unstuck-judge", "--example", EXAMPLE])?;
+    let program = built.first().ok_or("cargo built no ladder benchmark")?;
+    let output = Command::new(program).arg("10000").output()?;
+    match output.status.success() {
+        true => Ok(format!("{title}{}", String::from_utf8_lossy(&output.stdout))),
+        false => Err(format!("{EXAMPLE}: {}", String::from_utf8_lossy(&output.stderr)).into()),
+    }
+}
+
+/// Puts the report between the two marks of the page.
+fn write_page(report: &str) -> Result<(), Fault> {
+    let path = project::root().join(PAGE);
+    let page = fs::read_to_string(&path)?;
+    let marked = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = marked.ok_or_else(|| format!("{PAGE} has lost its marks {BEGIN} and {END}"))?;
+    Ok(fs::write(path, format!("{head}{BEGIN}\n{report}{END}{tail}"))?)
+}

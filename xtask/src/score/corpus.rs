@@ -130,7 +130,8 @@ impl Tallies {
 
     /// The mean over the kinds that occur in the labels.
     fn macro_f1(&self) -> f64 {
-        let occurs = |kind: &&&str| self.0.get(**kind).is_some_and(|tally| tally.found + tally.overlooked > 0);
+        let occurs =
+            |kind: &&&str| self.0.get(**kind).is_some_and(|tally| tally.found + tally.overlooked > 0);
         let kinds: Vec<f64> = KINDS.iter().filter(occurs).map(|kind| self.f1(kind)).collect();
         kinds.iter().sum::<f64>() / kinds.len().max(1) as f64
     }
@@ -164,7 +165,12 @@ pub fn score(gold: &[Value], predictions: &[Value]) -> Score {
         if !hit {
             count(&mut confusions, format!("{truth} taken for {kind}"));
             let id = row["id"].as_str().unwrap_or_default().to_owned();
-            misses.push(Miss { id, truth: truth.to_owned(), taken_for: kind.to_owned(), root_line: root_line.to_owned() });
+            misses.push(Miss {
+                id,
+                truth: truth.to_owned(),
+                taken_for: kind.to_owned(),
+                root_line: root_line.to_owned(),
+            });
         }
         let (transient, claimed) = (is_true(&row["transient"]), is_true(&said["transient"]));
         is_transient += usize::from(transient);

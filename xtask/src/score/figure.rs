@@ -78,12 +78,16 @@ pub fn to_toml(source: &str, figures: &[Figure]) -> String {
 /// Compares figures with the recorded ones of the same source.
 pub fn compare(source: &str, figures: &[Figure], recorded: &toml::Table) -> Result<Vec<String>, Fault> {
     let table = recorded.get(source).and_then(toml::Value::as_table);
-    let table = table.ok_or_else(|| format!("nothing is recorded for {source}: run `cargo xtask score --record`"))?;
+    let table =
+        table.ok_or_else(|| format!("nothing is recorded for {source}: run `cargo xtask score --record`"))?;
     let mut drops = Vec::new();
     for (name, value) in table {
-        let value = value.as_float().ok_or_else(|| format!("{source}: {name} is not a number with a point"))?;
+        let value =
+            value.as_float().ok_or_else(|| format!("{source}: {name} is not a number with a point"))?;
         match figures.iter().find(|figure| figure.name == *name) {
-            Some(figure) => drops.extend(figure.drop_from(value).err().map(|drop| format!("{source}: {drop}"))),
+            Some(figure) => {
+                drops.extend(figure.drop_from(value).err().map(|drop| format!("{source}: {drop}")))
+            }
             None => drops.push(format!("{source}: {name} is recorded, but no longer measured")),
         }
     }
@@ -97,7 +101,11 @@ mod tests {
     fn check(better: Better, now: Option<f64>, recorded: f64, drops: bool) {
         let figures = [Figure::new("x", now, better)];
         let table: toml::Table = format!("[a]\nx = {recorded:?}").parse().unwrap();
-        assert_eq!(compare("a", &figures, &table).unwrap().len(), usize::from(drops), "{figures:?} against {recorded}");
+        assert_eq!(
+            compare("a", &figures, &table).unwrap().len(),
+            usize::from(drops),
+            "{figures:?} against {recorded}"
+        );
     }
 
     #[test]

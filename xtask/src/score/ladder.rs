@@ -77,7 +77,9 @@ impl Label {
         let stuck = row["stuck"] == Value::Bool(true);
         let step_in_at = row["step_in_at"].as_i64();
         if stuck != step_in_at.is_some() {
-            return Err(format!("{trace}: only a stuck run has a call to step in at, and each has one").into());
+            return Err(
+                format!("{trace}: only a stuck run has a call to step in at, and each has one").into()
+            );
         }
         Ok(Label {
             set: row["set"].as_str().unwrap_or("R").to_owned(),
@@ -136,7 +138,9 @@ pub fn score(labels: &[Value], calls: &[Value], decisions: &[Value]) -> Result<V
     }
     let group = |name: &str, belongs: &dyn Fn(&Label) -> bool| {
         let members: Vec<&Label> = labels.iter().filter(|label| belongs(label)).collect();
-        let both = [Level::Hint, Level::Deny].into_iter().flat_map(|level| measure(&members, &lengths, &decided, level));
+        let both = [Level::Hint, Level::Deny]
+            .into_iter()
+            .flat_map(|level| measure(&members, &lengths, &decided, level));
         Score { group: name.to_owned(), figures: both.collect() }
     };
     let source = |label: &Label| label.trace.split('/').next().unwrap_or_default().to_owned();
@@ -218,8 +222,13 @@ impl Counts {
             }
         }
         let interrupted = |i: &&i64| acted.contains(i) || behind_halt(**i);
-        add(&mut self.legit, label.legit_repeats.iter().filter(interrupted).count(), label.legit_repeats.len());
-        let denied = |i: &&i64| decisions.get(i).is_some_and(|action| *action >= Action::Deny) || behind_halt(**i);
+        add(
+            &mut self.legit,
+            label.legit_repeats.iter().filter(interrupted).count(),
+            label.legit_repeats.len(),
+        );
+        let denied =
+            |i: &&i64| decisions.get(i).is_some_and(|action| *action >= Action::Deny) || behind_halt(**i);
         add(&mut self.pointless, label.pointless.iter().filter(denied).count(), label.pointless.len());
     }
 
@@ -228,7 +237,8 @@ impl Counts {
         let stuck = |part: usize| share(part, self.stuck);
         let per_hundred = of(self.clean_calls).map(|part| two_digits(100.0 * part));
         let reached = stuck(self.delays.len());
-        let named = |name: &str, value, better| Figure::new(format!("{}_{name}", level.word()), value, better);
+        let named =
+            |name: &str, value, better| Figure::new(format!("{}_{name}", level.word()), value, better);
         let mut figures = vec![
             named("stuck", Some(self.stuck as f64), Better::Neither),
             named("recall", stuck(self.recalled), Better::Higher),

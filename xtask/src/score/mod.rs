@@ -74,7 +74,8 @@ fn score(mut options: Options) -> Result<(), Fault> {
         (false, Then::Check | Then::Record) => return Err("only the project's own sets are recorded".into()),
     }
     let judge = Judge::new(&options)?;
-    let mut recorded = String::from("# Written by `cargo xtask score --record`; no figure may become worse than this.\n");
+    let mut recorded =
+        String::from("# Written by `cargo xtask score --record`; no figure may become worse than this.\n");
     let mut measured: Vec<(String, Vec<Figure>)> = Vec::new();
     let (mut corpora, mut runs) = (Map::new(), Map::new());
     for path in &options.corpora {

@@ -78,7 +78,9 @@ pub(crate) fn run(ui: &mut Ui, args: &DiagnoseArgs) -> Result<ExitStatus, Comman
         return run_command(ui, args, &rules);
     }
     let mut input: Box<dyn Read> = match &args.input {
-        Some(path) => Box::new(File::open(path).map_err(|source| CommandError::Unreadable { path: path.clone(), source })?),
+        Some(path) => Box::new(
+            File::open(path).map_err(|source| CommandError::Unreadable { path: path.clone(), source })?,
+        ),
         None if ui::input_is_terminal() => return Err(CommandError::NothingToRead),
         None => Box::new(io::stdin().lock()),
     };
@@ -106,7 +108,9 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
     });
     let (outcome, status) = match &run.ending {
         Ending::Exited(code) => (Outcome::Exited { code: *code }, ExitStatus::Command(*code as u8)),
-        Ending::Signalled(signal) => (Outcome::Signalled { signal: *signal }, ExitStatus::Command(128 + *signal as u8)),
+        Ending::Signalled(signal) => {
+            (Outcome::Signalled { signal: *signal }, ExitStatus::Command(128 + *signal as u8))
+        }
         Ending::TimedOut => (Outcome::TimedOut, ExitStatus::Command(124)),
         Ending::NotFound => {
             let said = format!("unstuck: {}: command not found", words[0]);
@@ -128,7 +132,12 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
 }
 
 /// Explains output that is piped in, however much it is.
-fn piped(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules, input: &mut dyn Read) -> Result<ExitStatus, CommandError> {
+fn piped(
+    ui: &mut Ui,
+    args: &DiagnoseArgs,
+    rules: &Rules,
+    input: &mut dyn Read,
+) -> Result<ExitStatus, CommandError> {
     let outcome = match (args.exit_code, args.signal) {
         _ if args.timed_out => Outcome::TimedOut,
         _ if args.interrupted => Outcome::Interrupted,

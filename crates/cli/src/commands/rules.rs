@@ -145,7 +145,9 @@ fn list(ui: &mut Ui, kind: Option<&str>, json: bool, files: &[PathBuf]) -> Resul
         any = true;
         match json {
             true => ui.json(&rule)?,
-            false => ui.say(&format!("{:<44} {:<18} {:>2}  {}\n", rule.id, rule.kind, rule.rank, rule.source))?,
+            false => {
+                ui.say(&format!("{:<44} {:<18} {:>2}  {}\n", rule.id, rule.kind, rule.rank, rule.source))?
+            }
         }
     }
     Ok(if any { ExitStatus::Success } else { ExitStatus::No })
@@ -175,7 +177,9 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
             let _ = writeln!(text, "  {name:<9} {item}");
         }
     };
-    let words = |words: &[std::borrow::Cow<'static, str>]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let words = |words: &[std::borrow::Cow<'static, str>]| {
+        words.iter().map(|word| word.to_string()).collect::<Vec<_>>()
+    };
     let flag = |on: bool, word: &str| if on { vec![word.to_owned()] } else { Vec::new() };
     section("any", &rule.any);
     section("unless", &rule.unless);
@@ -192,7 +196,8 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
     section("silent", &flag(rule.silent, "nothing was printed"));
     section("zero", &flag(rule.zero, "counts although the call says that it went well"));
     section("transient", &rule.transient.map(|yes| yes.to_string()).into_iter().collect::<Vec<_>>());
-    let advice: Vec<String> = rule.advice.iter().filter_map(|key| remedy(key, ui.lang())).map(str::to_owned).collect();
+    let advice: Vec<String> =
+        rule.advice.iter().filter_map(|key| remedy(key, ui.lang())).map(str::to_owned).collect();
     section("advice", &advice);
     text
 }
@@ -233,8 +238,16 @@ fn try_examples(ui: &mut Ui, row: &FileRule, rules: &Rules) -> Result<usize, Com
     for surprise in &surprises {
         let found = &surprise.found;
         let by = if found.rule.is_empty() { "no rule" } else { &found.rule };
-        let shown = [&surprise.example.text, &surprise.example.stderr, &surprise.example.stdout, &surprise.example.command];
-        let shown = shown.into_iter().find(|text| !text.is_empty()).map_or("", |text| text.lines().next().unwrap_or(""));
+        let shown = [
+            &surprise.example.text,
+            &surprise.example.stderr,
+            &surprise.example.stdout,
+            &surprise.example.command,
+        ];
+        let shown = shown
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .map_or("", |text| text.lines().next().unwrap_or(""));
         let wanted = if surprise.expected { "should be recognised" } else { "should not be claimed" };
         ui.say(&format!("{}: {wanted}: {shown:?} is {} by {by}\n", row.id, found.kind))?;
     }
@@ -243,6 +256,7 @@ fn try_examples(ui: &mut Ui, row: &FileRule, rules: &Rules) -> Result<usize, Com
 
 /// The name that looks most like what was asked for, if one does.
 fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let close = names.map(|name| (strsim::jaro_winkler(asked, name), name)).filter(|(likeness, _)| *likeness > 0.75);
+    let close =
+        names.map(|name| (strsim::jaro_winkler(asked, name), name)).filter(|(likeness, _)| *likeness > 0.75);
     close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name.to_owned())
 }

@@ -92,7 +92,8 @@ impl Anchors {
 
     fn at<'a>(&'a self, window: &'a [u8], block: usize) -> impl Iterator<Item = u16> + 'a {
         let range = usize::from(self.heads[block])..usize::from(self.heads[block + 1]);
-        let same = move |anchor: &[u8; WIDTH]| anchor.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
+        let same =
+            move |anchor: &[u8; WIDTH]| anchor.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
         self.entries[range].iter().filter(move |(anchor, _)| same(anchor)).map(|(_, pattern)| *pattern)
     }
 }
@@ -104,7 +105,10 @@ pub fn of_pattern(pattern: &str) -> Option<Vec<[u8; WIDTH]>> {
         None => rarest(&pattern.to_ascii_lowercase()).map(|anchor| vec![anchor]),
         Some(source) => {
             let branches = branches(source);
-            branches.iter().map(|branch| fixed_runs(branch).iter().filter_map(|run| rarest(run)).min_by_key(cost)).collect()
+            branches
+                .iter()
+                .map(|branch| fixed_runs(branch).iter().filter_map(|run| rarest(run)).min_by_key(cost))
+                .collect()
         }
     }
 }
@@ -118,7 +122,8 @@ fn rarest(text: &str) -> Option<[u8; WIDTH]> {
 /// Estimates how common a window is: letters by their share in English, digits and signs as rarer.
 fn cost(window: &[u8; WIDTH]) -> u32 {
     const BY_SHARE: &[u8] = b" etaoinsrhldcumfpgwybvkxjqz";
-    let share = |byte: &u8| BY_SHARE.iter().position(|common| common == byte).map_or(4, |place| 30 - place as u32);
+    let share =
+        |byte: &u8| BY_SHARE.iter().position(|common| common == byte).map_or(4, |place| 30 - place as u32);
     window.iter().map(share).sum()
 }
 
@@ -201,7 +206,8 @@ mod tests {
     fn anchors_of_a_pattern_stand_in_every_line_it_matches() {
         let check = |pattern: &str, expected: &[&str]| {
             let found = of_pattern(pattern).unwrap_or_default();
-            let found: Vec<_> = found.iter().map(|anchor| String::from_utf8_lossy(anchor).into_owned()).collect();
+            let found: Vec<_> =
+                found.iter().map(|anchor| String::from_utf8_lossy(anchor).into_owned()).collect();
             assert_eq!(found, expected, "{pattern}");
         };
         check("killed", &["killed"]);

@@ -169,7 +169,9 @@ fn chunks(text: &str) -> Vec<(usize, &str)> {
 /// Says what makes a row unusable, if anything does.
 fn check(rule: &FileRule) -> Result<(), String> {
     let id = &rule.id;
-    if id.is_empty() || !id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-_".contains(&b)) {
+    if id.is_empty()
+        || !id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-_".contains(&b))
+    {
         return Err(format!("`id` {id:?} must be lower-case words joined by `.` or `-`"));
     }
     if rule.kind.parse::<Kind>().is_err() {
@@ -179,7 +181,8 @@ fn check(rule: &FileRule) -> Result<(), String> {
     if !(1..=99).contains(&rule.rank.unwrap_or(DEFAULT_RANK)) {
         return Err(format!("rule {id}: `rank` must lie between 1 and 99"));
     }
-    let conditions = [rule.exit.is_empty(), rule.status.is_empty(), rule.outcome.is_empty(), rule.any.is_empty()];
+    let conditions =
+        [rule.exit.is_empty(), rule.status.is_empty(), rule.outcome.is_empty(), rule.any.is_empty()];
     if conditions.iter().all(|absent| *absent) {
         return Err(format!("rule {id}: give it something to look at: `any`, `exit`, `status` or `outcome`"));
     }
@@ -192,7 +195,8 @@ fn check(rule: &FileRule) -> Result<(), String> {
     }
     let lists = [&rule.any, &rule.unless, &rule.with, &rule.without, &rule.show, &rule.command];
     for pattern in lists.into_iter().flatten() {
-        check_pattern(pattern, rule.cased).map_err(|what| format!("rule {id}: pattern {pattern:?} {what}"))?;
+        check_pattern(pattern, rule.cased)
+            .map_err(|what| format!("rule {id}: pattern {pattern:?} {what}"))?;
     }
     Ok(())
 }

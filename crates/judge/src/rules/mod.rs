@@ -252,7 +252,8 @@ impl Interned {
     }
 
     fn rule(&mut self, row: &FileRule) -> Rule {
-        let texts = |words: &[String]| words.iter().map(|word| Cow::Owned(word.clone())).collect::<List<Text>>();
+        let texts =
+            |words: &[String]| words.iter().map(|word| Cow::Owned(word.clone())).collect::<List<Text>>();
         Rule {
             id: row.id.clone().into(),
             kind: row.kind.parse().unwrap_or(Kind::Unknown),

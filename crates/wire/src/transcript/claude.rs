@@ -208,9 +208,9 @@ fn answer(result: WireBlock, details: WireStreams, denial: Option<&str>) -> Answ
     let is_error = result.is_error.unwrap_or(false);
     let text = result.content.text();
     let mut merged = text.as_str();
+    let is_stopped = is_error && text.contains("this call was stopped while running");
     let worded = || WORDINGS.iter().find(|(words, _)| text.starts_with(words)).map(|(_, outcome)| *outcome);
-    let outcome = if details.interrupted == Some(true) || text.contains("this call was stopped while running")
-    {
+    let outcome = if details.interrupted == Some(true) || is_stopped {
         Outcome::Interrupted
     } else if denial.is_some() {
         Outcome::Denied

@@ -238,20 +238,15 @@ fn answer(output: Value, ending: Option<Ending>) -> Answer {
         (Some(Ending::Code(_)) | None, ok) => ok,
     };
     let worded = WORDINGS.iter().find(|(words, _)| whole.starts_with(words)).map(|(_, outcome)| *outcome);
-    let outcome = if body.starts_with("command timed out after ") {
-        Outcome::TimedOut
-    } else if head.is_running {
-        Outcome::NoExitCode
-    } else if let Some(outcome) = worded {
-        outcome
-    } else if let Some(code) = code {
-        Outcome::Exited { code }
-    } else {
-        match ok {
-            Some(true) => Outcome::Succeeded,
-            Some(false) => Outcome::ReportedFailure,
-            None => Outcome::NoExitCode,
-        }
+    // What the host counted outranks words: those may be the command's own.
+    let outcome = match (code, ok) {
+        _ if head.is_running => Outcome::NoExitCode,
+        (Some(0), _) => Outcome::Exited { code: 0 },
+        (Some(_) | None, _) if body.starts_with("command timed out after ") => Outcome::TimedOut,
+        (Some(code), _) => Outcome::Exited { code },
+        (None, Some(true)) => Outcome::Succeeded,
+        (None, Some(false)) => worded.unwrap_or(Outcome::ReportedFailure),
+        (None, None) => worded.unwrap_or(Outcome::NoExitCode),
     };
     let said_ok = match outcome {
         Outcome::Succeeded => Some(true),

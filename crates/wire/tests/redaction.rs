@@ -1,0 +1,191 @@
+//! What is cut, what stays, and that both hold wherever it stands.
+
+use std::borrow::Cow;
+
+use proptest::prelude::*;
+use unstuck_wire::redact::{redact, redact_bytes};
+
+/// A text, the secret in it, and what is left. `{}` is where the secret stands.
+///
+/// The secrets are put together here, so that no scanner takes this file for a leak.
+fn secrets() -> Vec<(&'static str, String, &'static str)> {
+    let long = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5";
+    vec![
+        ("push with {} failed", format!("ghp_{long}"), "github-token"),
+        ("github_pat: {}", format!("github_pat_11ABCDEFG0_{long}"), "github-token"),
+        ("\\n{}\\n", format!("gho_{long}"), "github-token"),
+        ("key {}.", format!("sk-ant-api03-{long}-x_y"), "api-key"),
+        ("key {},", format!("sk-proj-{long}"), "api-key"),
+        ("{}", format!("sk-{long}"), "api-key"),
+        ("slack {}", format!("xoxb-1234567890-1234567890-{long}"), "slack-token"),
+        ("slack {}", format!("xoxp-1234567890-{long}"), "slack-token"),
+        ("POST https://{}", format!("hooks.slack.com/services/T0000/B0000/{long}"), "slack-webhook"),
+        ("InvalidAccessKeyId {}", "AKIAIOSFODNN7EXAMPLE".to_owned(), "aws-key"),
+        ("?key={}&x=1", format!("AIza{}", &long[..35]), "google-key"),
+        ("clone {}", format!("glpat-{}", &long[..20]), "gitlab-token"),
+        ("_authToken={}", format!("npm_{long}"), "npm-token"),
+        ("upload {}", format!("pypi-AgEIcHlwaS5vcmc{long}{long}"), "pypi-token"),
+        ("login {}", format!("hf_{long}"), "huggingface-token"),
+        ("stripe {}", format!("sk_live_{long}"), "stripe-key"),
+        ("jwt {}", format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{long}"), "jwt"),
+        ("\u{1b}[31m{}\u{1b}[0m", format!("hf_{long}"), "huggingface-token"),
+        ("curl -H 'Authorization: Bearer {}'", "abcdef1234567890".to_owned(), "bearer-token"),
+        ("> authorization: Basic {}", "dXNlcjpwYXNzd29yZA==".to_owned(), "authorization"),
+        ("Authorization: token {}", "0123456789abcdef0123".to_owned(), "authorization"),
+        ("x-api-key: {}\n", "a1b2c3d4e5f6".to_owned(), "authorization"),
+        ("PRIVATE-TOKEN: {}", "a1b2c3d4e5f6".to_owned(), "authorization"),
+        ("login?user=me&password={}&x=1", "hunter2".to_owned(), "password"),
+        ("Server=db;Password={};Timeout=3", "hunter2".to_owned(), "password"),
+        ("password='{}'", "correct horse battery".to_owned(), "password"),
+        ("password = \"{}\"", "hunter2".to_owned(), "password"),
+        ("{\"password\": \"{}\"}", "hunter2".to_owned(), "password"),
+        ("{\\\"password\\\": \\\"{}\\\"}", "hunter2".to_owned(), "password"),
+        ("{'clientSecret': '{}'}", "abcdefg".to_owned(), "password"),
+        ("db_password: {}\nnext", "s3cr3tpassw0rd".to_owned(), "password"),
+        ("tool --password {} --verbose", "hunter2".to_owned(), "password"),
+        ("tool --password={} --verbose", "hunter2".to_owned(), "password"),
+        ("tool --api-key {}", "a1b2c3d4e5".to_owned(), "token"),
+        ("mysql -u root -p{} db", "hunter2".to_owned(), "password"),
+        ("mysqldump -p'{}' db", "hunter 2".to_owned(), "password"),
+        ("sshpass -p {} ssh host", "hunter2".to_owned(), "password"),
+        ("curl -u admin:{} https://x", "hunter2".to_owned(), "password"),
+        ("https://user:{}@example.com/x", "p@ss!word".to_owned(), "url-password"),
+        ("postgres://app:{}@db:5432/app", "hunter2".to_owned(), "url-password"),
+        ("export DEPLOY_TOKEN={}", "a1b2c3d4e5".to_owned(), "token"),
+        ("AWS_SECRET_ACCESS_KEY={}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(), "token"),
+        ("CLIENT_SECRET={}", "abcdefg".to_owned(), "password"),
+        ("PGPASSWORD={} psql", "hunter2".to_owned(), "password"),
+        ("MYSQL_PWD={}", "hunter2".to_owned(), "password"),
+        ("{\"access_token\":\"{}\"}", "a1b2c3d4e5f6".to_owned(), "token"),
+        (
+            "key:\n{}\nafter",
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPENSSH PRIVATE KEY-----"
+                .to_owned(),
+            "private-key",
+        ),
+        ("cut {}", "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA".to_owned(), "private-key"),
+    ]
+}
+
+/// Texts that only look as if they held a secret.
+const ORDINARY: &[&str] = &[
+    "",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "index 89e6c98d92887913cadf06b2adb97f26cde4849b..2b66fd261ee5c6cfc8de7fa466bab600bcfe4f69 100644",
+    "request 550e8400-e29b-41d4-a716-446655440000 failed",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "error: the argument '--password <PASSWORD>' requires a value",
+    "the --password option is required",
+    "docker login --password-stdin",
+    "Password: ",
+    "password: required",
+    "Authorization: required",
+    "Bearer of bad news about authentication",
+    "fn token(&self) -> Token { self.token }",
+    "let token = next_token();",
+    "login(user=user, password=password)",
+    "connect(password=settings_password, token=get_token(x))",
+    "password=$PASSWORD TOKEN=${TOKEN} token={{ token }} SECRET=<your-secret>",
+    "password=None secret=null token=undefined",
+    "password=******** token=xxxxxxxxxxxx",
+    "max_tokens=4096 sort_key=created_at primary_key=id cache_key=v1",
+    "SSH_KEY=/home/dev/.ssh/id_ed25519",
+    "PWD=/home/dev/project OLDPWD=/home/dev",
+    "npm_config_registry=https://registry.example.com npm_package_json=/x/package.json",
+    "task-0123456789abcdef0123456789 disk-usage risk-assessment-of-something-long-1234567890",
+    "sk-learn sk-estimator-id-12 class=\"sk-toggleable__content-arrow\"",
+    "https://example.com:8080/path@2 ssh://git@github.com:22/x git@github.com:a/b.git",
+    "http://localhost:3000 and http://user@host/",
+    "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
+    "mkdir -p a/b && mysql -p db",
+    "curl -u admin https://x",
+    "token::Kind::Ident expected ':' found '='",
+    "eyJ eyJhbGciOiJub25lIn0 a.b.c",
+    "AKIA is a prefix; AKIAIOSFODNN7EXAMPLEX is too long",
+    "if password == other_password { return }",
+    "\u{4f60}\u{597d} password\u{ff1a} token\u{3002}",
+    "src/auth/token.rs:12:5: error: unused variable: `secret`",
+    "test password_is_hashed ... ok",
+    "[redacted:password] password=[redacted:password] --token [redacted:token] https://u:[redacted:url-password]@h",
+];
+
+#[test]
+fn a_secret_is_cut_and_what_surrounds_it_stays() {
+    for (text, secret, kind) in secrets() {
+        let whole = text.replacen("{}", &secret, 1);
+        let expected = text.replacen("{}", &format!("[redacted:{kind}]"), 1);
+        assert_eq!(redact(&whole), expected, "{whole}");
+    }
+}
+
+#[test]
+fn ordinary_text_is_handed_back_as_it_is() {
+    for text in ORDINARY {
+        assert_eq!(redact(text), *text);
+        assert!(matches!(redact(text), Cow::Borrowed(_)), "{text}");
+    }
+}
+
+#[test]
+fn output_that_is_not_text_keeps_its_bytes() {
+    let text = b"\xff\xfe PASSWORD=hunter2 \x00\xff";
+    assert_eq!(redact_bytes(text), b"\xff\xfe PASSWORD=[redacted:password] \x00\xff".as_slice());
+}
+
+/// Pieces that are likely to disturb each other.
+fn piece() -> impl Strategy<Value = String> {
+    let secrets =
+        secrets().into_iter().map(|(text, secret, _)| text.replacen("{}", &secret, 1)).collect::<Vec<_>>();
+    let ordinary = ORDINARY.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let glue = [
+        "=",
+        ":",
+        "\"",
+        "'",
+        "\\",
+        "--",
+        "@",
+        "://",
+        " ",
+        "\n",
+        "password",
+        "token",
+        "[redacted:",
+        "]",
+        "-p",
+        "mysql",
+        "é",
+    ];
+    prop_oneof![
+        prop::sample::select(secrets),
+        prop::sample::select(ordinary),
+        prop::sample::select(glue.map(str::to_owned).to_vec()),
+        ".{0,12}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn cutting_twice_is_cutting_once(pieces in prop::collection::vec(piece(), 0..12)) {
+        let once = redact(&pieces.concat()).into_owned();
+        prop_assert_eq!(redact(&once), once.as_str());
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let once = redact_bytes(&bytes).into_owned();
+        prop_assert_eq!(redact_bytes(&once), once.as_slice());
+    }
+
+    #[test]
+    fn no_secret_survives_between_other_lines(
+        before in "[^\\x00]{0,40}",
+        after in "[^\\x00]{0,40}",
+        at in 0..1000_usize,
+    ) {
+        let secrets = secrets();
+        let (text, secret, _) = &secrets[at % secrets.len()];
+        let whole = format!("{before}\n{}\n{after}", text.replacen("{}", secret, 1));
+        prop_assert!(!redact(&whole).contains(secret.as_str()), "{}", whole);
+    }
+}

@@ -1,0 +1,3 @@
+//! The least a Rust program can do: what a cold start is compared with.
+
+fn main() {}
