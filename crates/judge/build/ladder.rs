@@ -14,6 +14,7 @@ struct FileLadder {
     firmness: BTreeMap<String, String>,
     shared: FileKinds,
     spreads: FileKinds,
+    approaches: FileKinds,
     view: FileView,
     insides: FileInsides,
     matters: BTreeMap<String, Vec<String>>,
@@ -125,7 +126,7 @@ fn tables(rules_dir: &Path) -> String {
         format!("&[{}]", changes.join(", "))
     });
     list(&mut code, "MATTERS", "&[Change]", matters.collect());
-    for (name, FileKinds { kinds }) in [("SHARED", &file.shared), ("SPREADS", &file.spreads)] {
+    for (name, FileKinds { kinds }) in [("SHARED", &file.shared), ("SPREADS", &file.spreads), ("APPROACHES", &file.approaches)] {
         let named: Vec<Kind> = kinds.iter().map(|word| kind(word)).collect();
         list(&mut code, name, "bool", Kind::ALL.iter().map(|kind| named.contains(kind).to_string()).collect());
     }

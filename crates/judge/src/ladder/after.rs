@@ -56,7 +56,7 @@ impl Clerk<'_> {
         if sight.intent != sight.exact {
             said = said.or_stronger(self.strike(sight.intent, variant, fault));
         }
-        if approach_counts(fault) {
+        if preset::goes_with_approach(fault.kind) {
             said = said.or_stronger(self.strike(sight.approach, Track::Approach, fault));
         }
         for root in fault.roots.iter().take(LISTED) {
@@ -345,13 +345,6 @@ impl Clerk<'_> {
         agent.cycle_told = agent.cycle_told.max(rung);
         said.or_stronger(decision(rung, plain(Track::Cycle, laps)))
     }
-}
-
-/// Is this a failure where another try at the same target in the same way has no better chance? Code and tests are
-/// different: running them with other flags is how one finds out more.
-fn approach_counts(fault: &Fault) -> bool {
-    let told_apart = fault.firmness != Firmness::Likely;
-    told_apart && !matches!(fault.kind, Kind::CodeError | Kind::TestFailure | Kind::Unknown | Kind::Crash)
 }
 
 fn rung_of(limits: Limits, count: u32) -> Rung {

@@ -111,6 +111,11 @@ pub fn spreads(kind: Kind) -> bool {
     SPREADS[kind as usize]
 }
 
+/// Does a cause of this kind depend on the approach, and not on the details?
+pub fn goes_with_approach(kind: Kind) -> bool {
+    APPROACHES[kind as usize]
+}
+
 /// How many calls a look stays in view.
 pub fn view() -> u32 {
     VIEW

@@ -159,8 +159,8 @@ fn voice(kind: Kind, text: &str) -> Voice {
     let text = if short { text.to_lowercase() } else { String::new() };
     let inside = preset::signs_of_insides().iter().any(|sign| text.contains(sign));
     match kind {
-        Kind::Unknown | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => Voice::Inside,
-        Kind::Unknown if short => Voice::Terse,
+        Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => Voice::Inside,
+        Kind::Unknown | Kind::Logical if short => Voice::Terse,
         _ => Voice::Wordy,
     }
 }
