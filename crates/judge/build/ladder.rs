@@ -16,7 +16,8 @@ struct FileLadder {
     spreads: FileKinds,
     approaches: FileKinds,
     view: FileView,
-    insides: FileInsides,
+    insides: FileSigns,
+    no_tool: FileSigns,
     matters: BTreeMap<String, Vec<String>>,
     states: FileStates,
     polls: FilePolls,
@@ -58,7 +59,7 @@ struct FileView {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileInsides {
+struct FileSigns {
     signs: Vec<String>,
 }
 
@@ -133,6 +134,7 @@ fn tables(rules_dir: &Path) -> String {
     writeln!(code, "static VIEW: u32 = {};", file.view.calls).expect("a string grows");
     for (name, words) in [
         ("INSIDES", &file.insides.signs),
+        ("NO_TOOL", &file.no_tool.signs),
         ("ALIVE", &file.states.alive),
         ("ENDED", &file.states.ended),
         ("POLLING_PROGRAMS", &file.polls.programs),

@@ -147,7 +147,7 @@ impl Clerk<'_> {
         let limits = self.limits(track, Firmness::Certain, fault.kind);
         let (tick, turn) = (self.standing.tick, self.standing.turn);
         let agent = self.standing.agent_mut(self.moment.agent);
-        let answer = if track == Track::Wordy { self.ending.bytes } else { self.ending.masked };
+        let answer = if track == Track::Opaque { self.ending.masked } else { self.ending.bytes };
         let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));

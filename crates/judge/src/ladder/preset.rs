@@ -126,6 +126,11 @@ pub fn signs_of_insides() -> &'static [&'static str] {
     INSIDES
 }
 
+/// What hosts say when nobody has the tool that was asked for, lower case.
+pub fn signs_of_no_tool() -> &'static [&'static str] {
+    NO_TOOL
+}
+
 /// Words by which an answer tells that something is on its way.
 pub fn alive_words() -> &'static [&'static str] {
     ALIVE

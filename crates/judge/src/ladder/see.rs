@@ -35,7 +35,7 @@ pub fn sight(call: &Call) -> Sight {
         None => vec![Print::of(&["tool", &call.tool.to_lowercase()])],
     };
     if creates {
-        roots.extend(targets.iter().map(|target| Print::of(&["exists", target])));
+        roots.extend(paths(&call.input).map(|path| Print::of(&["exists", &path])));
     }
     roots.truncate(LISTED);
     let manner = match &script {
@@ -195,24 +195,19 @@ fn stopped_roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &str) 
     if line.trim_start().starts_with("sudo:") {
         roots.push(Print::of(&["program", "sudo"]));
     }
-    if sight.speaker == Speaker::Tool && denies_tool(line, &call.tool) {
+    if sight.speaker == Speaker::Tool && denies_tool(line) {
         roots.push(Print::of(&["tool", &call.tool.to_lowercase()]));
     }
     if diagnosis.kind == Kind::Conflict && sight.creates {
-        let there = nature::targets(call).into_iter().take(LISTED);
-        roots.extend(there.map(|target| Print::of(&["exists", &tidy(&target)])));
+        roots.extend(paths(&call.input).map(|path| Print::of(&["exists", &path])));
     }
     roots
 }
 
 /// Does the line say that there is no such tool?
-fn denies_tool(line: &str, tool: &str) -> bool {
-    const DENIALS: &[&str] =
-        &["unavailable", "unknown", "not available", "no such", "not found", "does not exist", "not a valid"];
-    const NOUNS: &[&str] = &["tool", "function", "command"];
+fn denies_tool(line: &str) -> bool {
     let line = line.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    line.contains(&tool.to_lowercase()) && has(DENIALS) && has(NOUNS)
+    preset::signs_of_no_tool().iter().any(|sign| line.contains(sign))
 }
 
 /// The programs without which a script cannot work. A program called by its path, or under a `PATH` of its own, is
@@ -372,6 +367,17 @@ fn without_prose(call: &Call) -> Call {
         .map(|(field, value)| (field.clone(), value.clone()))
         .collect();
     if kept.is_empty() { call.clone() } else { Call::new(call.tool.clone(), Value::Object(kept)) }
+}
+
+/// The paths among the arguments, tidied.
+fn paths(input: &Value) -> impl Iterator<Item = String> {
+    let fields = input.as_object().into_iter().flatten();
+    fields.filter(|(field, _)| names_path(field)).filter_map(|(_, value)| value.as_str()).map(tidy)
+}
+
+fn names_path(field: &str) -> bool {
+    let field = field.to_lowercase();
+    field.ends_with("path") || matches!(field.as_str(), "file" | "filename" | "file_name" | "directory" | "dir")
 }
 
 /// The call with its paths tidied, and with one way to write "nothing".
