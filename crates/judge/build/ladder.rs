@@ -127,9 +127,16 @@ fn tables(rules_dir: &Path) -> String {
         format!("&[{}]", changes.join(", "))
     });
     list(&mut code, "MATTERS", "&[Change]", matters.collect());
-    for (name, FileKinds { kinds }) in [("SHARED", &file.shared), ("SPREADS", &file.spreads), ("APPROACHES", &file.approaches)] {
+    for (name, FileKinds { kinds }) in
+        [("SHARED", &file.shared), ("SPREADS", &file.spreads), ("APPROACHES", &file.approaches)]
+    {
         let named: Vec<Kind> = kinds.iter().map(|word| kind(word)).collect();
-        list(&mut code, name, "bool", Kind::ALL.iter().map(|kind| named.contains(kind).to_string()).collect());
+        list(
+            &mut code,
+            name,
+            "bool",
+            Kind::ALL.iter().map(|kind| named.contains(kind).to_string()).collect(),
+        );
     }
     writeln!(code, "static VIEW: u32 = {};", file.view.calls).expect("a string grows");
     for (name, words) in [

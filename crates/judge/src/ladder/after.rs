@@ -108,6 +108,7 @@ impl Clerk<'_> {
             targets: self.sight.targets.iter().take(LISTED).copied().collect(),
             names: fault.names.iter().take(LISTED).copied().collect(),
             changes: matches!(self.sight.manner, Manner::Changes(_)),
+            shell: self.sight.speaker == Speaker::Shell,
             state: self.ending.state,
             told,
             denials: same.map_or(0, |known| known.denials),
@@ -237,10 +238,14 @@ impl Clerk<'_> {
                 Decision::SILENT
             }
             Manner::Runs if !repeated => {
-                self.standing.world.count += 1;
+                self.standing.world.run(tick);
                 self.see()
             }
-            Manner::Changes(_) | Manner::Looks | Manner::Runs | Manner::Unclear => {
+            Manner::Unclear => {
+                self.standing.world.stir(tick);
+                self.see()
+            }
+            Manner::Changes(_) | Manner::Looks | Manner::Runs => {
                 self.standing.world.look(tick, sight);
                 self.see()
             }
@@ -257,7 +262,10 @@ impl Clerk<'_> {
     }
 
     fn is_repeated_answer(&self) -> bool {
-        self.standing.looks.get(self.sight.exact).is_some_and(|look| look.answer == self.answer())
+        self.standing
+            .looks
+            .get(self.moment.agent.own(self.sight.exact))
+            .is_some_and(|look| look.answer == self.answer())
     }
 
     fn is_last_call(&self) -> bool {
@@ -269,9 +277,11 @@ impl Clerk<'_> {
         let (sight, answer) = (self.sight, self.answer());
         let standing = &*self.standing;
         let world = standing.world.count;
-        let before = standing.looks.get(sight.exact);
-        let before =
-            before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
+        let place = self.moment.agent.own(sight.exact);
+        let before = standing.looks.get(place).filter(|look| {
+            let in_view = standing.tick.saturating_sub(look.at) <= preset::view();
+            look.answer == answer && look.world == world && look.turn == standing.turn && in_view
+        });
         let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
         let look = Look {
             answer,
@@ -281,18 +291,17 @@ impl Clerk<'_> {
             turn: standing.turn,
             by: self.moment,
             state: self.ending.state,
-            polls: sight.polls,
             told: before.map_or(Rung::Observe, |look| look.told),
             denials: before.map_or(0, |look| look.denials),
         };
         let quiet = parallel || look.state == State::Alive || sight.waits;
-        let track = look_track(&look);
+        let track = look_track(sight);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = if quiet { Rung::Observe } else { rung_of(limits, look.seen) };
         let seen = look.seen;
         let look = Look { told: look.told.max(rung), ..look };
         let alive = look.state == State::Alive;
-        self.standing.looks.put(sight.exact, self.standing.tick, look);
+        self.standing.looks.put(place, self.standing.tick, look);
         let said = decision(rung, plain(track, seen));
         if !answers(sight.manner) {
             return said;

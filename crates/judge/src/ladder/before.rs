@@ -2,7 +2,7 @@
 
 use super::preset::{self, Limits, Settings};
 use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
-use super::standing::{Agent, Known, Look, Standing};
+use super::standing::{Agent, Known, Standing};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
 
@@ -140,25 +140,19 @@ impl Court<'_> {
 
     /// An answer that was given before, and nothing moved since.
     fn look(&self) -> Option<Charge> {
-        let look = self.standing.looks.get(self.sight.exact)?;
+        let place = self.moment.agent.own(self.sight.exact);
+        let look = self.standing.looks.get(place)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
-        if look.world != self.standing.world.count
-            || look.state == State::Alive
-            || parallel
-            || self.sight.waits
-        {
+        let out_of_view = self.standing.tick.saturating_sub(look.at) > preset::view();
+        let moved = look.world != self.standing.world.count || look.state == State::Alive || self.sight.waits;
+        if moved || parallel || out_of_view {
             return None;
         }
-        let track = look_track(look);
+        let track = look_track(self.sight);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
-        Some(Charge {
-            decision,
-            halt: limits.halt,
-            denials: look.denials,
-            place: Place::Look(self.sight.exact),
-        })
+        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(place) })
     }
 
     /// A run whose output no change has moved.
@@ -233,9 +227,13 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
 }
 
-/// Which look it is: at something that may move by itself, or at something that stays.
-pub(super) fn look_track(look: &Look) -> Track {
-    if look.polls { Track::Poll } else { Track::Look }
+/// Which look it is: at something that may move by itself, at something that stays, or no look at all.
+pub(super) fn look_track(sight: &Sight) -> Track {
+    match (sight.speaker, sight.manner) {
+        _ if sight.polls => Track::Poll,
+        (Speaker::Tool, Manner::Changes(_) | Manner::Unclear | Manner::Runs) => Track::Act,
+        _ => Track::Look,
+    }
 }
 
 /// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle.

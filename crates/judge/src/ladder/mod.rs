@@ -81,6 +81,8 @@ vocabulary! {
         Wordy = "wordy",
         /// Looks whose answer stays the same.
         Look = "look",
+        /// Actions whose answer stays the same.
+        Act = "act",
         /// Looks at something that may move by itself.
         Poll = "poll",
         /// Looks in a row that were all answered before.
@@ -98,7 +100,7 @@ impl Track {
     /// What made the calls of this track count as the same.
     pub const fn key(self) -> Key {
         match self {
-            Track::Repeat | Track::Look | Track::Poll => Key::Exact,
+            Track::Repeat | Track::Look | Track::Act | Track::Poll => Key::Exact,
             Track::Variant | Track::Lap => Key::Intent,
             Track::Root
             | Track::Spread

@@ -159,7 +159,9 @@ fn voice(kind: Kind, text: &str) -> Voice {
     let text = if short { text.to_lowercase() } else { String::new() };
     let inside = preset::signs_of_insides().iter().any(|sign| text.contains(sign));
     match kind {
-        Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => Voice::Inside,
+        Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => {
+            Voice::Inside
+        }
         Kind::Unknown | Kind::Logical if short => Voice::Terse,
         _ => Voice::Wordy,
     }
@@ -326,8 +328,12 @@ fn polls(call: &Call, script: Option<&Script>) -> bool {
 
 /// What a short answer says of the thing looked at.
 fn state(sight: &Sight, text: &str) -> State {
-    let asks = sight.polls || sight.waits;
-    if !asks || text.len() > STATE_MAX {
+    let longest = match (sight.polls || sight.waits, sight.manner) {
+        (true, _) => STATE_MAX,
+        (false, Manner::Looks | Manner::Unclear) => STATE_MAX / 3,
+        (false, Manner::Changes(_) | Manner::Runs | Manner::Waits) => 0,
+    };
+    if text.len() > longest {
         return State::Unsaid;
     }
     let text = text.to_lowercase();
@@ -352,7 +358,9 @@ fn contains_word(text: &str, word: &str) -> bool {
 fn in_foreground(call: &Call) -> Call {
     let line = shell::line(call).unwrap_or_default();
     match line.trim_end().strip_suffix('&') {
-        Some(rest) if !rest.ends_with(['&', '\\', '>']) => Call::new(call.tool.clone(), serde_json::json!({ "command": rest })),
+        Some(rest) if !rest.ends_with(['&', '\\', '>']) => {
+            Call::new(call.tool.clone(), serde_json::json!({ "command": rest }))
+        }
         _ => call.clone(),
     }
 }
@@ -377,7 +385,8 @@ fn paths(input: &Value) -> impl Iterator<Item = String> {
 
 fn names_path(field: &str) -> bool {
     let field = field.to_lowercase();
-    field.ends_with("path") || matches!(field.as_str(), "file" | "filename" | "file_name" | "directory" | "dir")
+    field.ends_with("path")
+        || matches!(field.as_str(), "file" | "filename" | "file_name" | "directory" | "dir")
 }
 
 /// The call with its paths tidied, and with one way to write "nothing".

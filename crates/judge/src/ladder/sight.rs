@@ -32,6 +32,11 @@ impl Print {
         Print::first_bytes(hasher)
     }
 
+    /// The print of something as this agent's own: what one agent saw, another did not.
+    pub fn own(self, of: Print) -> Print {
+        Print(self.0.rotate_left(32) ^ of.0)
+    }
+
     fn first_bytes(hasher: blake3::Hasher) -> Print {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);

@@ -99,6 +99,8 @@ pub struct Known {
     pub names: Vec<Print>,
     /// The failed call wanted to change something.
     pub changes: bool,
+    /// It went through a shell.
+    pub shell: bool,
     /// What failed was only looked at while it is on its way.
     pub state: State,
     /// What the agent was told of it.
@@ -130,8 +132,6 @@ pub struct Look {
     pub by: Moment,
     /// What the answer says of the thing looked at.
     pub state: State,
-    /// Whether the thing looked at may move by itself.
-    pub polls: bool,
     /// What the agent was told of it.
     pub told: Rung,
     /// How often it was refused.
@@ -245,6 +245,8 @@ pub struct World {
     /// When a target was last changed, or looked at.
     touched: Memory<Tick>,
     looked_at: Memory<Tick>,
+    /// When something was last done of which nobody knows what it changed.
+    stirred: Tick,
     /// When somebody last let time pass.
     pub waited: Tick,
 }
@@ -258,6 +260,7 @@ impl World {
             recent: Vec::new(),
             touched: Memory::new(CAPACITY),
             looked_at: Memory::new(CAPACITY),
+            stirred: 0,
             waited: 0,
         }
     }
@@ -278,6 +281,17 @@ impl World {
         }
     }
 
+    /// Something ran: it may have left anything behind.
+    pub fn run(&mut self, tick: Tick) {
+        self.count += 1;
+        self.last[Change::Script as usize] = tick;
+    }
+
+    /// A tool did something of which nobody knows what it changed.
+    pub fn stir(&mut self, tick: Tick) {
+        self.stirred = tick;
+    }
+
     /// Something was looked at.
     pub fn look(&mut self, tick: Tick, sight: &Sight) {
         for target in &sight.targets {
@@ -289,6 +303,8 @@ impl World {
     pub fn could_help(&self, known: &Known, matters: &[Change]) -> bool {
         let after = |tick: &Tick| *tick > known.at;
         matters.iter().any(|change| after(&self.last[*change as usize]))
+            // What an unknown tool did may help a shell; that it helps another tool shows in what it names.
+            || known.shell && after(&self.stirred)
             || self.recent.iter().any(|(tick, names)| after(tick) && names.iter().any(|name| known.names.contains(name)))
             || known.targets.iter().any(|target| self.touched.get(*target).is_some_and(after))
             // An edit that failed for want of reading is repaired by a look at its file.
@@ -305,7 +321,7 @@ pub struct Standing {
     pub turn: u32,
     /// What is known to fail, under exact, intent, approach and root prints alike.
     pub known: Memory<Known>,
-    /// Answers that were given before, by exact call.
+    /// Answers that were given before, by agent and exact call.
     pub looks: Memory<Look>,
     /// Runs between changes, by intent.
     pub laps: Memory<Lap>,
