@@ -113,7 +113,7 @@ fn rules(rules_dir: &Path, out_dir: &Path) -> String {
             texts(&row.program),
             texts(&row.last),
             texts(&row.tool),
-            numbers(&row.exit),
+            codes(&row.exit),
             numbers(&row.status),
             texts(&row.outcome),
             row.silent,
@@ -135,10 +135,11 @@ fn rules(rules_dir: &Path, out_dir: &Path) -> String {
         writeln!(code, "{},", numbers(&claims)).expect("a string grows");
     }
     code.push_str("];\n");
-    code + &anchor_tables(&rows, &patterns, out_dir)
+    write_anchors(&rows, &patterns, out_dir);
+    code
 }
 
-fn anchor_tables(rows: &[FileRule], patterns: &[(String, bool)], _out_dir: &Path) -> String {
+fn write_anchors(rows: &[FileRule], patterns: &[(String, bool)], out_dir: &Path) {
     let mut pairs = Vec::new();
     for (index, (pattern, _)) in patterns.iter().enumerate() {
         match anchors::of_pattern(pattern) {
@@ -158,11 +159,9 @@ fn anchor_tables(rows: &[FileRule], patterns: &[(String, bool)], _out_dir: &Path
         }
     }
     let built = Anchors::build(&pairs);
-    format!(
-        "pub(crate) static SHIFT: &[u8] = &{:?};\npub(crate) static HEADS: &[u16] = &{:?};\n\
-         pub(crate) static ENTRIES: &[([u8; {WIDTH}], u16)] = &{:?};\n",
-        built.shift, built.heads, built.entries
-    )
+    fs::write(out_dir.join("shift.bin"), &built.shift).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("heads.bin"), &built.heads).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("entries.bin"), &built.entries).expect("OUT_DIR can be written");
 }
 
 #[derive(serde::Deserialize)]
@@ -232,16 +231,34 @@ fn number(patterns: &mut Vec<(String, bool)>, pattern: &str, cased: bool) -> u16
     }) as u16
 }
 
+// The tables are large: short names for functions of one fixed type each keep the compiler quick.
+
 fn text(text: &str) -> String {
-    format!("Cow::Borrowed({text:?})")
+    format!("t({text:?})")
 }
 
 fn texts(words: &[String]) -> String {
-    format!("Cow::Borrowed(&[{}])", words.iter().map(|word| text(word)).collect::<Vec<_>>().join(", "))
+    match words.is_empty() {
+        true => "NO_TEXTS".to_owned(),
+        false => {
+            let words: Vec<String> = words.iter().map(|word| format!("Cow::Borrowed({word:?})")).collect();
+            format!("Cow::Borrowed(&[{}])", words.join(","))
+        }
+    }
 }
 
-fn numbers<T: std::fmt::Debug>(numbers: &[T]) -> String {
-    format!("Cow::Borrowed(&{numbers:?})")
+fn numbers(numbers: &[u16]) -> String {
+    match numbers.is_empty() {
+        true => "NO_NUMBERS".to_owned(),
+        false => format!("n(&{numbers:?})"),
+    }
+}
+
+fn codes(codes: &[i32]) -> String {
+    match codes.is_empty() {
+        true => "NO_CODES".to_owned(),
+        false => format!("c(&{codes:?})"),
+    }
 }
 
 fn word(vocabulary: &str, word: Option<&str>) -> String {

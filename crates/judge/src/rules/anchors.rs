@@ -15,15 +15,18 @@ const BLOCK: usize = 3;
 /// The number of different blocks told apart.
 const BLOCKS: usize = 1 << 15;
 
-/// The search tables. `P` names what an anchor belongs to.
+/// The length of an entry: an anchor and the number of its pattern.
+const ENTRY: usize = WIDTH + 2;
+
+/// The search tables, as bytes (numbers little-endian), so that they can stand in the binary as they are.
 #[derive(Debug, Clone, Default)]
 pub struct Anchors {
     /// For each block: how far the window may move.
     pub shift: Cow<'static, [u8]>,
-    /// For each block: where its anchors start in `entries`; the next head is the end.
-    pub heads: Cow<'static, [u16]>,
-    /// The anchors, grouped by their last block, with the pattern each belongs to.
-    pub entries: Cow<'static, [([u8; WIDTH], u16)]>,
+    /// For each block, two bytes: where its anchors start in `entries`; the next head is the end.
+    pub heads: Cow<'static, [u8]>,
+    /// The anchors, grouped by their last block, each with the number of the pattern it belongs to.
+    pub entries: Cow<'static, [u8]>,
 }
 
 /// Folds case roughly but fast; equal letters stay equal.
@@ -55,8 +58,11 @@ impl Anchors {
         for block in 0..BLOCKS {
             heads[block + 1] += heads[block];
         }
-        let entries: Vec<_> = grouped.into_iter().map(|(_, pair)| pair).collect();
-        Anchors { shift: shift.into(), heads: heads.into(), entries: entries.into() }
+        let heads: Vec<u8> = heads.into_iter().flat_map(u16::to_le_bytes).collect();
+        let entries = grouped
+            .iter()
+            .flat_map(|(_, (anchor, pattern))| anchor.iter().copied().chain(pattern.to_le_bytes()));
+        Anchors { shift: shift.into(), heads: heads.into(), entries: entries.collect() }
     }
 
     /// Returns the position after the next anchor in `text` at or behind `from`, as the end of its window.
@@ -91,10 +97,14 @@ impl Anchors {
     }
 
     fn at<'a>(&'a self, window: &'a [u8], block: usize) -> impl Iterator<Item = u16> + 'a {
-        let range = usize::from(self.heads[block])..usize::from(self.heads[block + 1]);
-        let same =
-            move |anchor: &[u8; WIDTH]| anchor.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
-        self.entries[range].iter().filter(move |(anchor, _)| same(anchor)).map(|(_, pattern)| *pattern)
+        let range = ENTRY * self.head(block)..ENTRY * self.head(block + 1);
+        let same = move |entry: &&[u8]| entry.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
+        let entries = self.entries[range].chunks_exact(ENTRY);
+        entries.filter(same).map(|entry| u16::from_le_bytes([entry[WIDTH], entry[WIDTH + 1]]))
+    }
+
+    fn head(&self, block: usize) -> usize {
+        usize::from(u16::from_le_bytes([self.heads[2 * block], self.heads[2 * block + 1]]))
     }
 }
 
