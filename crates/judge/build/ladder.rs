@@ -12,7 +12,12 @@ use crate::kind::Kind;
 struct FileLadder {
     rung: Vec<FileRung>,
     firmness: BTreeMap<String, String>,
-    shared: FileShared,
+    shared: FileKinds,
+    spreads: FileKinds,
+    approaches: FileKinds,
+    view: FileView,
+    insides: FileSigns,
+    no_tool: FileSigns,
     matters: BTreeMap<String, Vec<String>>,
     states: FileStates,
     polls: FilePolls,
@@ -42,8 +47,20 @@ struct FileRung {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileShared {
+struct FileKinds {
     kinds: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileView {
+    calls: u32,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileSigns {
+    signs: Vec<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -110,14 +127,21 @@ fn tables(rules_dir: &Path) -> String {
         format!("&[{}]", changes.join(", "))
     });
     list(&mut code, "MATTERS", "&[Change]", matters.collect());
-    let shared: Vec<Kind> = file.shared.kinds.iter().map(|word| kind(word)).collect();
-    list(
-        &mut code,
-        "SHARED",
-        "bool",
-        Kind::ALL.iter().map(|kind| shared.contains(kind).to_string()).collect(),
-    );
+    for (name, FileKinds { kinds }) in
+        [("SHARED", &file.shared), ("SPREADS", &file.spreads), ("APPROACHES", &file.approaches)]
+    {
+        let named: Vec<Kind> = kinds.iter().map(|word| kind(word)).collect();
+        list(
+            &mut code,
+            name,
+            "bool",
+            Kind::ALL.iter().map(|kind| named.contains(kind).to_string()).collect(),
+        );
+    }
+    writeln!(code, "static VIEW: u32 = {};", file.view.calls).expect("a string grows");
     for (name, words) in [
+        ("INSIDES", &file.insides.signs),
+        ("NO_TOOL", &file.no_tool.signs),
         ("ALIVE", &file.states.alive),
         ("ENDED", &file.states.ended),
         ("POLLING_PROGRAMS", &file.polls.programs),

@@ -2,7 +2,7 @@
 
 use super::before::{cycle_of, intent_track, look_track, plain};
 use super::preset::{self, Limits, Settings};
-use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
+use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot, Voice};
 use super::standing::{Known, Lap, Look, Standing, Streak, answers};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
@@ -56,11 +56,14 @@ impl Clerk<'_> {
         if sight.intent != sight.exact {
             said = said.or_stronger(self.strike(sight.intent, variant, fault));
         }
-        if approach_counts(fault) {
+        if preset::goes_with_approach(fault.kind) {
             said = said.or_stronger(self.strike(sight.approach, Track::Approach, fault));
         }
         for root in fault.roots.iter().take(LISTED) {
             said = said.or_stronger(self.strike(*root, Track::Root, fault));
+        }
+        if preset::spreads(fault.kind) {
+            said = said.or_stronger(self.strike(fault.cause, Track::Spread, fault));
         }
         said.or_stronger(self.streak(fault)).or_stronger(self.silence(fault))
     }
@@ -81,14 +84,15 @@ impl Clerk<'_> {
         let helped = same.is_some_and(|known| standing.world.could_help(known, preset::matters(known.kind)));
         let asked_by_user = same.is_some_and(|known| known.turn != standing.turn);
         let waited = self.sight.waits || same.is_some_and(|known| standing.world.waited > known.at);
+        let alive = self.ending.state == State::Alive;
         let calm = helped
             || parallel
             || stranger
-            || self.ending.state == State::Alive
             || waited && fault.firmness < Firmness::Certain
             || asked_by_user && strikes <= 2;
         let limits = self.limits(track, fault.firmness, fault.kind);
         let rung = match rung_of(limits, strikes) {
+            _ if alive => Rung::Observe,
             rung if calm => rung.min(Rung::Note),
             rung => rung,
         };
@@ -104,6 +108,7 @@ impl Clerk<'_> {
             targets: self.sight.targets.iter().take(LISTED).copied().collect(),
             names: fault.names.iter().take(LISTED).copied().collect(),
             changes: matches!(self.sight.manner, Manner::Changes(_)),
+            shell: self.sight.speaker == Speaker::Shell,
             state: self.ending.state,
             told,
             denials: same.map_or(0, |known| known.denials),
@@ -135,11 +140,15 @@ impl Clerk<'_> {
             self.standing.agent_mut(self.moment.agent).streaks.remove(tool);
             return Decision::SILENT;
         }
-        let track = if fault.opaque { Track::Opaque } else { Track::Wordy };
+        let track = match fault.voice {
+            Voice::Inside => Track::Opaque,
+            Voice::Terse => Track::Terse,
+            Voice::Wordy => Track::Wordy,
+        };
         let limits = self.limits(track, Firmness::Certain, fault.kind);
         let (tick, turn) = (self.standing.tick, self.standing.turn);
         let agent = self.standing.agent_mut(self.moment.agent);
-        let answer = if fault.opaque { self.ending.masked } else { self.ending.bytes };
+        let answer = if track == Track::Opaque { self.ending.masked } else { self.ending.bytes };
         let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
@@ -229,10 +238,14 @@ impl Clerk<'_> {
                 Decision::SILENT
             }
             Manner::Runs if !repeated => {
-                self.standing.world.count += 1;
+                self.standing.world.run(tick);
                 self.see()
             }
-            Manner::Changes(_) | Manner::Looks | Manner::Runs | Manner::Unclear => {
+            Manner::Unclear => {
+                self.standing.world.stir(tick);
+                self.see()
+            }
+            Manner::Changes(_) | Manner::Looks | Manner::Runs => {
                 self.standing.world.look(tick, sight);
                 self.see()
             }
@@ -249,7 +262,10 @@ impl Clerk<'_> {
     }
 
     fn is_repeated_answer(&self) -> bool {
-        self.standing.looks.get(self.sight.exact).is_some_and(|look| look.answer == self.answer())
+        self.standing
+            .looks
+            .get(self.moment.agent.own(self.sight.exact))
+            .is_some_and(|look| look.answer == self.answer())
     }
 
     fn is_last_call(&self) -> bool {
@@ -261,32 +277,31 @@ impl Clerk<'_> {
         let (sight, answer) = (self.sight, self.answer());
         let standing = &*self.standing;
         let world = standing.world.count;
-        let before = standing.looks.get(sight.exact);
-        let before =
-            before.filter(|look| look.answer == answer && look.world == world && look.turn == standing.turn);
+        let place = self.moment.agent.own(sight.exact);
+        let before = standing.looks.get(place).filter(|look| {
+            let in_view = standing.tick.saturating_sub(look.at) <= preset::view();
+            look.answer == answer && look.world == world && look.turn == standing.turn && in_view
+        });
         let parallel = before.is_some_and(|look| look.by.round.is_shared_with(self.moment.round));
-        let in_a_row = self.is_last_call();
         let look = Look {
             answer,
             seen: before.map_or(1, |look| look.seen + u32::from(!parallel)),
-            in_a_row: before
-                .map_or(1, |look| if in_a_row { look.in_a_row + u32::from(!parallel) } else { 1 }),
+            at: standing.tick,
             world,
             turn: standing.turn,
             by: self.moment,
             state: self.ending.state,
-            polls: sight.polls,
             told: before.map_or(Rung::Observe, |look| look.told),
             denials: before.map_or(0, |look| look.denials),
         };
         let quiet = parallel || look.state == State::Alive || sight.waits;
-        let track = look_track(&look, standing.agent(self.moment.agent), sight);
+        let track = look_track(sight);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = if quiet { Rung::Observe } else { rung_of(limits, look.seen) };
         let seen = look.seen;
         let look = Look { told: look.told.max(rung), ..look };
         let alive = look.state == State::Alive;
-        self.standing.looks.put(sight.exact, self.standing.tick, look);
+        self.standing.looks.put(place, self.standing.tick, look);
         let said = decision(rung, plain(track, seen));
         if !answers(sight.manner) {
             return said;
@@ -311,7 +326,14 @@ impl Clerk<'_> {
         let moved = before.is_none_or(|lap| lap.world != world);
         let rung = if moved { rung_of(limits, laps) } else { Rung::Observe };
         let told = before.map_or(Rung::Observe, |lap| lap.told).max(rung);
-        let lap = Lap { answer, laps, world, told, denials: before.map_or(0, |lap| lap.denials) };
+        let lap = Lap {
+            answer,
+            laps,
+            world,
+            turn: standing.turn,
+            told,
+            denials: before.map_or(0, |lap| lap.denials),
+        };
         self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
         decision(rung, plain(Track::Lap, laps))
     }
@@ -320,7 +342,9 @@ impl Clerk<'_> {
     fn close(&mut self, said: Decision) -> Decision {
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let alive = self.ending.state == State::Alive || self.sight.waits;
+        let turn = self.standing.turn;
         let agent = self.standing.agent_mut(self.moment.agent);
+        agent.turn = turn;
         agent.remember(self.sight.exact, self.ending.bytes);
         if alive {
             agent.start_over();
@@ -330,13 +354,6 @@ impl Clerk<'_> {
         agent.cycle_told = agent.cycle_told.max(rung);
         said.or_stronger(decision(rung, plain(Track::Cycle, laps)))
     }
-}
-
-/// Is this a failure where another try at the same target in the same way has no better chance? Code and tests are
-/// different: running them with other flags is how one finds out more.
-fn approach_counts(fault: &Fault) -> bool {
-    let told_apart = fault.firmness != Firmness::Likely;
-    told_apart && !matches!(fault.kind, Kind::CodeError | Kind::TestFailure | Kind::Unknown | Kind::Crash)
 }
 
 fn rung_of(limits: Limits, count: u32) -> Rung {

@@ -2,7 +2,7 @@
 
 use super::preset::{self, Limits, Settings};
 use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
-use super::standing::{Agent, Known, Look, Standing};
+use super::standing::{Agent, Known, Standing};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
 
@@ -117,7 +117,7 @@ impl Court<'_> {
         let helped = world.could_help(known, preset::matters(known.kind));
         let shared =
             preset::is_shared(known.kind) || self.sight.speaker == Speaker::Tool && track == Track::Repeat;
-        !alive && !helped && !(waited && known.firmness < Firmness::Certain) && (!stranger || shared)
+        !(alive || helped || waited && known.firmness < Firmness::Certain || stranger && !shared)
     }
 
     /// The rung for a count. What was never explained is at most hinted at; a user's new word lowers the action.
@@ -140,32 +140,26 @@ impl Court<'_> {
 
     /// An answer that was given before, and nothing moved since.
     fn look(&self) -> Option<Charge> {
-        let look = self.standing.looks.get(self.sight.exact)?;
+        let place = self.moment.agent.own(self.sight.exact);
+        let look = self.standing.looks.get(place)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
-        if look.world != self.standing.world.count
-            || look.state == State::Alive
-            || parallel
-            || self.sight.waits
-        {
+        let out_of_view = self.standing.tick.saturating_sub(look.at) > preset::view();
+        let moved = look.world != self.standing.world.count || look.state == State::Alive || self.sight.waits;
+        if moved || parallel || out_of_view {
             return None;
         }
-        let track = look_track(look, self.standing.agent(self.moment.agent), self.sight);
+        let track = look_track(self.sight);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
-        Some(Charge {
-            decision,
-            halt: limits.halt,
-            denials: look.denials,
-            place: Place::Look(self.sight.exact),
-        })
+        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(place) })
     }
 
     /// A run whose output no change has moved.
     fn lap(&self) -> Option<Charge> {
         let lap = self.standing.laps.get(self.sight.intent)?;
         let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, lap.laps, lap.told, self.standing.turn)?;
+        let rung = self.rung(limits, lap.laps, lap.told, lap.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Lap, lap.laps)) };
         Some(Charge {
             decision,
@@ -199,7 +193,7 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(Track::Silence, Firmness::Certain, Kind::Unknown);
-        let rung = self.rung(limits, agent.silence.0, agent.silence_told, self.standing.turn)?;
+        let rung = self.rung(limits, agent.silence.0, agent.silence_told, agent.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Silence, agent.silence.0)) };
         Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
     }
@@ -212,7 +206,7 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, laps, agent.cycle_told, self.standing.turn)?;
+        let rung = self.rung(limits, laps, agent.cycle_told, agent.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Cycle, laps)) };
         Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
     }
@@ -233,15 +227,12 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
 }
 
-/// Which look it is: at something that may move by itself, the same one in a row, or just another one.
-pub(super) fn look_track(look: &Look, agent: Option<&Agent>, sight: &Sight) -> Track {
-    let in_a_row = look.in_a_row == look.seen && agent.is_some_and(|agent| agent.last == sight.exact);
-    if look.polls {
-        Track::Poll
-    } else if in_a_row {
-        Track::Stare
-    } else {
-        Track::Look
+/// Which look it is: at something that may move by itself, at something that stays, or no look at all.
+pub(super) fn look_track(sight: &Sight) -> Track {
+    match (sight.speaker, sight.manner) {
+        _ if sight.polls => Track::Poll,
+        (Speaker::Tool, Manner::Changes(_) | Manner::Unclear | Manner::Runs) => Track::Act,
+        _ => Track::Look,
     }
 }
 

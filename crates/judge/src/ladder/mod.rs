@@ -19,7 +19,7 @@ mod tests;
 pub use preset::{Limits, Preset, Row, Settings};
 pub use replay::{Judged, Recorded, Replay};
 pub use sight::{
-    Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
+    Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
 pub use standing::Standing;
 
@@ -69,16 +69,20 @@ vocabulary! {
         Variant = "variant",
         /// Failures of one cause that is bound to stop other calls too.
         Root = "root",
+        /// Failures of different calls by one cause of their surroundings.
+        Spread = "spread",
         /// Failures of the same approach with other details.
         Approach = "approach",
         /// A tool's short errors in a row that do not say what is wrong.
         Opaque = "opaque",
+        /// A tool's short refusals in a row that stay the same.
+        Terse = "terse",
         /// A tool's long errors in a row that stay the same.
         Wordy = "wordy",
         /// Looks whose answer stays the same.
         Look = "look",
-        /// The same, with nothing else in between.
-        Stare = "stare",
+        /// Actions whose answer stays the same.
+        Act = "act",
         /// Looks at something that may move by itself.
         Poll = "poll",
         /// Looks in a row that were all answered before.
@@ -96,9 +100,15 @@ impl Track {
     /// What made the calls of this track count as the same.
     pub const fn key(self) -> Key {
         match self {
-            Track::Repeat | Track::Stare => Key::Exact,
-            Track::Variant | Track::Look | Track::Poll | Track::Lap => Key::Intent,
-            Track::Root | Track::Approach | Track::Opaque | Track::Wordy | Track::Silence => Key::Cause,
+            Track::Repeat | Track::Look | Track::Act | Track::Poll => Key::Exact,
+            Track::Variant | Track::Lap => Key::Intent,
+            Track::Root
+            | Track::Spread
+            | Track::Approach
+            | Track::Opaque
+            | Track::Terse
+            | Track::Wordy
+            | Track::Silence => Key::Cause,
             Track::Cycle | Track::Rerun => Key::Cycle,
         }
     }

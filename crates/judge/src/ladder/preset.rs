@@ -85,6 +85,12 @@ impl Settings {
     }
 }
 
+/// All built-in rows, the specific ones first.
+#[cfg(test)]
+pub fn rows() -> &'static [Row] {
+    RUNGS
+}
+
 /// How firmly a cause of this kind stands while nothing changes.
 pub fn firmness(kind: Kind) -> Firmness {
     FIRMNESS[kind as usize]
@@ -98,6 +104,31 @@ pub fn matters(kind: Kind) -> &'static [Change] {
 /// Does a failure of this kind stop every agent of the session alike, or does it belong to the code at hand?
 pub fn is_shared(kind: Kind) -> bool {
     SHARED[kind as usize]
+}
+
+/// Does a cause of this kind stop whatever needs the same thing?
+pub fn spreads(kind: Kind) -> bool {
+    SPREADS[kind as usize]
+}
+
+/// Does a cause of this kind depend on the approach, and not on the details?
+pub fn goes_with_approach(kind: Kind) -> bool {
+    APPROACHES[kind as usize]
+}
+
+/// How many calls a look stays in view.
+pub fn view() -> u32 {
+    VIEW
+}
+
+/// Signs of an error in a tool's own insides, lower case.
+pub fn signs_of_insides() -> &'static [&'static str] {
+    INSIDES
+}
+
+/// What hosts say when nobody has the tool that was asked for, lower case.
+pub fn signs_of_no_tool() -> &'static [&'static str] {
+    NO_TOOL
 }
 
 /// Words by which an answer tells that something is on its way.

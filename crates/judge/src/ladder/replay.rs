@@ -59,6 +59,11 @@ impl<'a> Replay<'a> {
         Replay { rules, settings, standing: Standing::new(), begun: false }
     }
 
+    /// Where the run stands now.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
     /// Judges the next call.
     pub fn judge(&mut self, recorded: &Recorded) -> Judged {
         // The first turn is where the session begins; only later ones are news.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::preset;
-use super::sight::{Change, Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot};
+use super::sight::{Change, Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot, Voice};
 use crate::call::{Call, Observation, Outcome};
 use crate::diagnose::Diagnosis;
 use crate::fingerprint;
@@ -35,7 +35,7 @@ pub fn sight(call: &Call) -> Sight {
         None => vec![Print::of(&["tool", &call.tool.to_lowercase()])],
     };
     if creates {
-        roots.extend(targets.iter().map(|target| Print::of(&["exists", target])));
+        roots.extend(paths(&call.input).map(|path| Print::of(&["exists", &path])));
     }
     roots.truncate(LISTED);
     let manner = match &script {
@@ -49,7 +49,7 @@ pub fn sight(call: &Call) -> Sight {
     // What a look asks is all there is to it, filters and pages included; a variant of it is another question.
     let intent = match (&script, manner) {
         (Some(_), Manner::Looks) => exact,
-        (Some(_), _) => Print::of(&["intent", fingerprint::intent(call).as_str()]),
+        (Some(_), _) => Print::of(&["intent", fingerprint::intent(&in_foreground(call)).as_str()]),
         (None, _) => Print::of(&["intent", fingerprint::intent(&without_prose(&plain)).as_str(), &fields]),
     };
     Sight {
@@ -134,6 +134,8 @@ fn fault(
     let family = fingerprint::family(&observation.call);
     let cause = match kind {
         Kind::Unknown => Print::of(&["cause", &family, masked_text]),
+        // No way to the other side is one cause, however each layer puts it.
+        Kind::Network => Print::of(&["cause", &family, kind.word()]),
         _ => Print::of(&["cause", fingerprint::cause(&family, kind, &line).as_str()]),
     };
     let trimmed = text.trim();
@@ -145,10 +147,23 @@ fn fault(
         roots: stopped_roots(sight, &observation.call, diagnosis, &line),
         names: names(diagnosis.subject.as_deref().into_iter().chain(quoted(&line))),
         silent: trimmed.is_empty() || one_word || trimmed.starts_with("Exit code ") && trimmed.len() < 14,
-        opaque: text.len() < OPAQUE_MAX
-            && matches!(kind, Kind::Unknown | Kind::Crash | Kind::CodeError | Kind::ParseError),
+        voice: voice(kind, text),
         rule: diagnosis.rule.clone(),
         line: nature::shorter(line.trim()).to_owned(),
+    }
+}
+
+/// How much an error tells the one who asked.
+fn voice(kind: Kind, text: &str) -> Voice {
+    let short = text.len() < OPAQUE_MAX;
+    let text = if short { text.to_lowercase() } else { String::new() };
+    let inside = preset::signs_of_insides().iter().any(|sign| text.contains(sign));
+    match kind {
+        Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => {
+            Voice::Inside
+        }
+        Kind::Unknown | Kind::Logical if short => Voice::Terse,
+        _ => Voice::Wordy,
     }
 }
 
@@ -182,24 +197,19 @@ fn stopped_roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &str) 
     if line.trim_start().starts_with("sudo:") {
         roots.push(Print::of(&["program", "sudo"]));
     }
-    if sight.speaker == Speaker::Tool && denies_tool(line, &call.tool) {
+    if sight.speaker == Speaker::Tool && denies_tool(line) {
         roots.push(Print::of(&["tool", &call.tool.to_lowercase()]));
     }
     if diagnosis.kind == Kind::Conflict && sight.creates {
-        let there = nature::targets(call).into_iter().take(LISTED);
-        roots.extend(there.map(|target| Print::of(&["exists", &tidy(&target)])));
+        roots.extend(paths(&call.input).map(|path| Print::of(&["exists", &path])));
     }
     roots
 }
 
 /// Does the line say that there is no such tool?
-fn denies_tool(line: &str, tool: &str) -> bool {
-    const DENIALS: &[&str] =
-        &["unavailable", "unknown", "not available", "no such", "not found", "does not exist", "not a valid"];
-    const NOUNS: &[&str] = &["tool", "function", "command"];
+fn denies_tool(line: &str) -> bool {
     let line = line.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    line.contains(&tool.to_lowercase()) && has(DENIALS) && has(NOUNS)
+    preset::signs_of_no_tool().iter().any(|sign| line.contains(sign))
 }
 
 /// The programs without which a script cannot work. A program called by its path, or under a `PATH` of its own, is
@@ -318,8 +328,12 @@ fn polls(call: &Call, script: Option<&Script>) -> bool {
 
 /// What a short answer says of the thing looked at.
 fn state(sight: &Sight, text: &str) -> State {
-    let asks = sight.polls || sight.waits;
-    if !asks || text.len() > STATE_MAX {
+    let longest = match (sight.polls || sight.waits, sight.manner) {
+        (true, _) => STATE_MAX,
+        (false, Manner::Looks | Manner::Unclear) => STATE_MAX / 3,
+        (false, Manner::Changes(_) | Manner::Runs | Manner::Waits) => 0,
+    };
+    if text.len() > longest {
         return State::Unsaid;
     }
     let text = text.to_lowercase();
@@ -340,6 +354,17 @@ fn contains_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// The command without a last `&`: whether somebody waits for it does not change what it does.
+fn in_foreground(call: &Call) -> Call {
+    let line = shell::line(call).unwrap_or_default();
+    match line.trim_end().strip_suffix('&') {
+        Some(rest) if !rest.ends_with(['&', '\\', '>']) => {
+            Call::new(call.tool.clone(), serde_json::json!({ "command": rest }))
+        }
+        _ => call.clone(),
+    }
+}
+
 /// The call without arguments that only say why, as long as something is left.
 fn without_prose(call: &Call) -> Call {
     let Value::Object(fields) = &call.input else { return call.clone() };
@@ -350,6 +375,18 @@ fn without_prose(call: &Call) -> Call {
         .map(|(field, value)| (field.clone(), value.clone()))
         .collect();
     if kept.is_empty() { call.clone() } else { Call::new(call.tool.clone(), Value::Object(kept)) }
+}
+
+/// The paths among the arguments, tidied.
+fn paths(input: &Value) -> impl Iterator<Item = String> {
+    let fields = input.as_object().into_iter().flatten();
+    fields.filter(|(field, _)| names_path(field)).filter_map(|(_, value)| value.as_str()).map(tidy)
+}
+
+fn names_path(field: &str) -> bool {
+    let field = field.to_lowercase();
+    field.ends_with("path")
+        || matches!(field.as_str(), "file" | "filename" | "file_name" | "directory" | "dir")
 }
 
 /// The call with its paths tidied, and with one way to write "nothing".

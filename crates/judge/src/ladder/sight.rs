@@ -32,6 +32,11 @@ impl Print {
         Print::first_bytes(hasher)
     }
 
+    /// The print of something as this agent's own: what one agent saw, another did not.
+    pub fn own(self, of: Print) -> Print {
+        Print(self.0.rotate_left(32) ^ of.0)
+    }
+
     fn first_bytes(hasher: blake3::Hasher) -> Print {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
@@ -140,6 +145,17 @@ pub enum Firmness {
     Certain,
 }
 
+/// How much an error tells the one who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// Something in the tool's own insides: nothing about the question.
+    Inside,
+    /// A short refusal that was meant for the one who asked.
+    Terse,
+    /// It explains itself, or a rule does.
+    Wordy,
+}
+
 /// A failure as the ladder sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
@@ -159,8 +175,8 @@ pub struct Fault {
     pub names: Vec<Print>,
     /// It says next to nothing: no output, or a bare word.
     pub silent: bool,
-    /// It is short and does not say what is wrong.
-    pub opaque: bool,
+    /// How much it tells.
+    pub voice: Voice,
 }
 
 /// How a call ended, as the ladder sees it.

@@ -99,6 +99,8 @@ pub struct Known {
     pub names: Vec<Print>,
     /// The failed call wanted to change something.
     pub changes: bool,
+    /// It went through a shell.
+    pub shell: bool,
     /// What failed was only looked at while it is on its way.
     pub state: State,
     /// What the agent was told of it.
@@ -120,8 +122,8 @@ pub struct Look {
     pub answer: Print,
     /// How often it was given while nothing changed.
     pub seen: u32,
-    /// How often without any other call in between.
-    pub in_a_row: u32,
+    /// When it was given last.
+    pub at: Tick,
     /// Where the world stood.
     pub world: u32,
     /// In which turn of the user.
@@ -130,8 +132,6 @@ pub struct Look {
     pub by: Moment,
     /// What the answer says of the thing looked at.
     pub state: State,
-    /// Whether the thing looked at may move by itself.
-    pub polls: bool,
     /// What the agent was told of it.
     pub told: Rung,
     /// How often it was refused.
@@ -147,6 +147,8 @@ pub struct Lap {
     pub laps: u32,
     /// Where the world stood at the last one.
     pub world: u32,
+    /// In which turn of the user.
+    pub turn: u32,
     /// What the agent was told of it.
     pub told: Rung,
     /// How often it was refused.
@@ -179,6 +181,8 @@ pub struct Streak {
 pub struct Agent {
     /// Its last call.
     pub last: Print,
+    /// In which turn of the user that was.
+    pub turn: u32,
     /// How many shell commands in a row failed without a word, and how many of them could not have failed.
     pub silence: (u32, u32),
     /// What it was told of the silence.
@@ -199,6 +203,7 @@ impl Agent {
     fn new() -> Agent {
         Agent {
             last: Print(0),
+            turn: 0,
             silence: (0, 0),
             silence_told: Rung::Observe,
             reruns: 0,
@@ -240,6 +245,8 @@ pub struct World {
     /// When a target was last changed, or looked at.
     touched: Memory<Tick>,
     looked_at: Memory<Tick>,
+    /// When something was last done of which nobody knows what it changed.
+    stirred: Tick,
     /// When somebody last let time pass.
     pub waited: Tick,
 }
@@ -253,6 +260,7 @@ impl World {
             recent: Vec::new(),
             touched: Memory::new(CAPACITY),
             looked_at: Memory::new(CAPACITY),
+            stirred: 0,
             waited: 0,
         }
     }
@@ -273,6 +281,17 @@ impl World {
         }
     }
 
+    /// Something ran: it may have left anything behind.
+    pub fn run(&mut self, tick: Tick) {
+        self.count += 1;
+        self.last[Change::Script as usize] = tick;
+    }
+
+    /// A tool did something of which nobody knows what it changed.
+    pub fn stir(&mut self, tick: Tick) {
+        self.stirred = tick;
+    }
+
     /// Something was looked at.
     pub fn look(&mut self, tick: Tick, sight: &Sight) {
         for target in &sight.targets {
@@ -284,6 +303,8 @@ impl World {
     pub fn could_help(&self, known: &Known, matters: &[Change]) -> bool {
         let after = |tick: &Tick| *tick > known.at;
         matters.iter().any(|change| after(&self.last[*change as usize]))
+            // What an unknown tool did may help a shell; that it helps another tool shows in what it names.
+            || known.shell && after(&self.stirred)
             || self.recent.iter().any(|(tick, names)| after(tick) && names.iter().any(|name| known.names.contains(name)))
             || known.targets.iter().any(|target| self.touched.get(*target).is_some_and(after))
             // An edit that failed for want of reading is repaired by a look at its file.
@@ -300,7 +321,7 @@ pub struct Standing {
     pub turn: u32,
     /// What is known to fail, under exact, intent, approach and root prints alike.
     pub known: Memory<Known>,
-    /// Answers that were given before, by exact call.
+    /// Answers that were given before, by agent and exact call.
     pub looks: Memory<Look>,
     /// Runs between changes, by intent.
     pub laps: Memory<Lap>,

@@ -60,8 +60,8 @@ fn row(known: &Known, lang: Lang) -> String {
 /// The text for a track and a rung: its own, that of the track it resembles, or the common one.
 fn template(track: Track, rung: Rung, lang: Lang) -> &'static str {
     let resembles = match track {
-        Track::Stare | Track::Poll => Track::Look,
-        Track::Wordy => Track::Opaque,
+        Track::Poll | Track::Act => Track::Look,
+        Track::Wordy | Track::Terse => Track::Opaque,
         Track::Rerun => Track::Cycle,
         other => other,
     };
