@@ -177,9 +177,7 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
             let _ = writeln!(text, "  {name:<9} {item}");
         }
     };
-    let words = |words: &[std::borrow::Cow<'static, str>]| {
-        words.iter().map(|word| word.to_string()).collect::<Vec<_>>()
-    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let flag = |on: bool, word: &str| if on { vec![word.to_owned()] } else { Vec::new() };
     section("any", &rule.any);
     section("unless", &rule.unless);
