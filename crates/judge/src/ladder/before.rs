@@ -216,10 +216,8 @@ impl Court<'_> {
 /// everywhere else other words may make a difference.
 pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
     let vague = matches!(kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CodeError);
-    match (sight.speaker, sight.manner) {
-        (Speaker::Tool, Manner::Looks) if !vague => Track::Repeat,
-        _ => Track::Variant,
-    }
+    let same_anyway = sight.speaker == Speaker::Tool && sight.manner == Manner::Looks && !vague;
+    if same_anyway { Track::Repeat } else { Track::Variant }
 }
 
 /// A reason without a cause.
@@ -229,10 +227,11 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
 
 /// Which look it is: at something that may move by itself, at something that stays, or no look at all.
 pub(super) fn look_track(sight: &Sight) -> Track {
-    match (sight.speaker, sight.manner) {
-        _ if sight.polls => Track::Poll,
-        (Speaker::Tool, Manner::Changes(_) | Manner::Unclear | Manner::Runs) => Track::Act,
-        _ => Track::Look,
+    let looks = sight.speaker == Speaker::Shell || sight.manner == Manner::Looks;
+    match (sight.polls, looks) {
+        (true, _) => Track::Poll,
+        (false, true) => Track::Look,
+        (false, false) => Track::Act,
     }
 }
 

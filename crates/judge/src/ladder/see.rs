@@ -100,10 +100,17 @@ fn is_our_denial(text: &str) -> bool {
 /// Did the call fail? A host that says so is believed, unless the diagnosis knows that its code is no error; a failure
 /// behind a host's "ok" counts only where the call was not there to change something.
 fn failed(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> bool {
-    let outcome_fine = matches!(observation.outcome, Outcome::Succeeded | Outcome::Exited { code: 0 });
     let said = said_ok.or(match observation.outcome {
+        Outcome::Succeeded | Outcome::Exited { code: 0 } => Some(true),
         Outcome::NoExitCode => None,
-        _ => Some(outcome_fine),
+        Outcome::Exited { .. }
+        | Outcome::Signalled { .. }
+        | Outcome::TimedOut
+        | Outcome::Interrupted
+        | Outcome::Rejected
+        | Outcome::Threw
+        | Outcome::ReportedFailure
+        | Outcome::Denied => Some(false),
     });
     match (diagnosis.kind, said) {
         (Kind::NotAnError, _) => false,
@@ -170,17 +177,14 @@ fn voice(kind: Kind, text: &str) -> Voice {
 /// How firmly the cause stands. A tool with named arguments answers the same arguments the same way, so even a cause
 /// without a name is certain there, as long as it does not come and go by itself.
 fn firmness(sight: &Sight, diagnosis: &Diagnosis) -> Firmness {
-    let by_kind = preset::firmness(diagnosis.kind);
-    let by_kind = match diagnosis.transient {
-        true => by_kind.min(Firmness::Likely).min(preset::firmness(diagnosis.kind)),
-        false => by_kind,
-    };
     let steady = matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure);
-    match (by_kind, sight.speaker) {
-        (Firmness::Likely, Speaker::Tool) if steady && !diagnosis.transient => Firmness::Certain,
-        (Firmness::Certain, Speaker::Shell) if diagnosis.confidence < GUESS => Firmness::Likely,
-        (Firmness::Certain, _) if diagnosis.transient => Firmness::Likely,
-        (firmness, _) => firmness,
+    let guessed = sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS;
+    match preset::firmness(diagnosis.kind) {
+        Firmness::Certain if diagnosis.transient || guessed => Firmness::Likely,
+        Firmness::Likely if sight.speaker == Speaker::Tool && steady && !diagnosis.transient => {
+            Firmness::Certain
+        }
+        firmness @ (Firmness::Certain | Firmness::Likely | Firmness::Patient) => firmness,
     }
 }
 

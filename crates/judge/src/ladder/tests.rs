@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::replay::{Recorded, Replay};
+use super::see;
 use super::sight::{
     Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
@@ -352,6 +353,52 @@ fn a_long_session_stays_small_and_quick() {
         let _ = step(&settings, &mut standing, Event::Ended(&sight, &ending, moment_of(number % 90)));
     }
     assert!(standing.size() <= 3 * super::standing::CAPACITY + 64, "{}", standing.size());
+}
+
+/// Compares two calls: `exact`, `intent`, or `other` where they have neither in common.
+fn alike(one: Call, other: Call) -> &'static str {
+    let (one, other) = (see::sight(&one), see::sight(&other));
+    match (one.exact == other.exact, one.intent == other.intent) {
+        (true, _) => "exact",
+        (false, true) => "intent",
+        (false, false) => "other",
+    }
+}
+
+#[test]
+fn cosmetics_do_not_make_another_call_and_real_differences_do() {
+    let read = |input: Value| Call::new("Read", input);
+    let path = |path: &str| read(json!({ "file_path": path }));
+    assert_eq!(alike(path("/w/a.rs"), path("/w//./a.rs")), "exact");
+    assert_eq!(alike(path("/w/a.rs"), path("/w/b.rs")), "other");
+    let ask = |why: &str| read(json!({ "file_path": "/w/a.pdf", "question": why }));
+    assert_eq!(alike(ask("Who?"), ask("What?")), "intent");
+    let stray = |value: Value| Call::new("page_down", value);
+    assert_eq!(alike(stray(json!({ "": "" })), stray(json!({ "": {} }))), "exact");
+    assert_eq!(alike(stray(json!({ "": "" })), stray(json!({}))), "other");
+    assert_eq!(alike(Call::shell("cargo check"), Call::shell("cargo  check 2>&1 | tail -20")), "intent");
+    assert_eq!(alike(Call::shell("npm run dev"), Call::shell("npm run dev &")), "intent");
+    assert_eq!(alike(Call::shell("grep a src"), Call::shell("grep b src")), "other");
+}
+
+#[test]
+fn a_command_is_known_by_what_it_changes() {
+    let manner = |line: &str| see::sight(&Call::shell(line)).manner;
+    for (line, expected) in [
+        ("cd /w && grep -n x a.py", Manner::Looks),
+        ("sleep 30", Manner::Waits),
+        ("pytest -q", Manner::Runs),
+        ("pip install flask", Manner::Changes(Change::Install)),
+        ("git commit -am x", Manner::Changes(Change::Git)),
+        ("sed -i 's/a/b/' a.py", Manner::Changes(Change::Edit)),
+        ("cat <<'EOF' > a.py\nprint(1)\nEOF", Manner::Changes(Change::Edit)),
+        ("python3 -c 'open(\"a\", \"w\")'", Manner::Changes(Change::Script)),
+        ("touch a.py", Manner::Changes(Change::Trifle)),
+        ("echo retry >> notes.txt", Manner::Changes(Change::Trifle)),
+        ("rm -rf build", Manner::Changes(Change::Files)),
+    ] {
+        assert_eq!(manner(line), expected, "{line}");
+    }
 }
 
 fn print(sort: &str, number: u64) -> Print {
