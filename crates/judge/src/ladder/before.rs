@@ -148,7 +148,7 @@ impl Court<'_> {
         if moved || parallel || out_of_view {
             return None;
         }
-        let track = look_track(self.sight);
+        let track = look_track(self.sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
@@ -225,10 +225,10 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
 }
 
-/// Which look it is: at something that may move by itself, at something that stays, or no look at all.
-pub(super) fn look_track(sight: &Sight) -> Track {
+/// Which look it is: at the state of something, at something that stays, or no look at all.
+pub(super) fn look_track(sight: &Sight, state: State) -> Track {
     let looks = sight.speaker == Speaker::Shell || sight.manner == Manner::Looks;
-    match (sight.polls, looks) {
+    match (sight.polls || state == State::Ended, looks) {
         (true, _) => Track::Poll,
         (false, true) => Track::Look,
         (false, false) => Track::Act,

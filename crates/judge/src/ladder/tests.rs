@@ -230,6 +230,32 @@ fn what_is_on_its_way_may_be_watched_for_ever() {
 }
 
 #[test]
+fn what_waits_for_a_person_does_not_move_by_being_watched() {
+    let look = tool("get_ticket", json!({ "id": 7 }), true, "{\"status\":\"waiting for approval\"}");
+    check(&std::iter::repeat_n(look, 5).collect::<Vec<_>>(), "observe observe note hint deny!");
+    let run: Vec<Ran> =
+        (3..8).map(|age| sh("docker ps -a", 0, &format!("db  Exited (1) {age} minutes ago"))).collect();
+    check(&run, "observe observe note hint deny!");
+}
+
+#[test]
+fn a_changed_shell_may_find_what_was_missing() {
+    let run = sh("python app.py", 1, "ModuleNotFoundError: No module named 'flask'");
+    check(&[run.clone(), sh("source .venv/bin/activate", 0, ""), run], "note observe note");
+    let build =
+        sh("npm test", 254, "npm error enoent Could not read package.json: no such file or directory");
+    check(&[build.clone(), sh("cd app", 0, ""), build], "note observe note");
+}
+
+#[test]
+fn a_tool_that_nobody_has_is_refused_whatever_it_is_given() {
+    let ask = |q: u32| {
+        tool("search_web", json!({ "q": q }), false, "Error: Tool 'search_web' not found. Available: bash")
+    };
+    check(&[ask(1), ask(2)], "note deny!");
+}
+
+#[test]
 fn a_debugger_that_steps_is_never_stuck() {
     let run: Vec<Ran> = (0..9)
         .map(|line| tool("gdb_command", json!({ "command": "next" }), true, &format!("{line}\tx = f(x)")))
@@ -452,7 +478,14 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         _ => Upshot::Failed(fault),
     };
     let state = [State::Unsaid, State::Unsaid, State::Alive, State::Ended][(answer % 4) as usize];
-    Ending { upshot, bytes: print("bytes", answer), masked: print("masked", answer), state }
+    Ending {
+        upshot,
+        bytes: print("bytes", answer),
+        masked: print("masked", answer),
+        ageless: print("ageless", answer),
+        telling: true,
+        state,
+    }
 }
 
 fn moment_of(agent: u64) -> Moment {
