@@ -7,18 +7,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use anchors::{Anchors, WIDTH};
-use file::FileRule;
 use kind::Kind;
+use rules::file::FileRule;
+use rules::packed::Packed;
+use rules::{anchors, file};
 
-#[allow(dead_code)]
-#[path = "src/rules/anchors.rs"]
-mod anchors;
 #[path = "build/commands.rs"]
 mod commands;
-#[allow(dead_code)]
-#[path = "src/rules/file.rs"]
-mod file;
 #[allow(dead_code)]
 #[path = "src/kind.rs"]
 #[allow(unused_imports)]
@@ -27,6 +22,14 @@ mod kind;
 mod ladder;
 #[path = "build/retry.rs"]
 mod retry;
+/// The modules that the judge itself reads rules with.
+#[allow(dead_code)]
+#[path = "src/rules"]
+mod rules {
+    pub(crate) mod anchors;
+    pub(crate) mod file;
+    pub(crate) mod packed;
+}
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
 const OTHER_TABLES: [&str; 6] =
@@ -36,15 +39,14 @@ fn main() {
     let rules_dir = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../rules");
     let out_dir = env::var("OUT_DIR").expect("cargo sets it");
     println!("cargo::rerun-if-changed={}", rules_dir.display());
-    for source in
-        ["build.rs", "build", "src/kind.rs", "src/rules/anchors.rs", "src/rules/file.rs", "src/retry/file.rs"]
-    {
+    for source in ["build.rs", "build", "src/kind.rs", "src/rules", "src/retry/file.rs"] {
         println!("cargo::rerun-if-changed={source}");
     }
     commands::generate(&rules_dir, Path::new(&out_dir));
     ladder::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
-    let code = rules(&rules_dir, Path::new(&out_dir)) + &kinds(&rules_dir) + &remedies(&rules_dir);
+    pack_rules(&rules_dir, Path::new(&out_dir));
+    let code = kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");
 }
 
@@ -68,100 +70,20 @@ fn read_rules(rules_dir: &Path) -> Vec<FileRule> {
     rows
 }
 
-fn rules(rules_dir: &Path, out_dir: &Path) -> String {
+/// Packs all rules into one file. What is looked for in whole outputs must have an anchor; `unless` and `command` see one line.
+fn pack_rules(rules_dir: &Path, out_dir: &Path) {
     let rows = read_rules(rules_dir);
-    let mut patterns: Vec<(String, bool)> = Vec::new();
-    let mut claims: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
-    let mut code = String::from("pub(crate) static RULES: &[Rule] = &[\n");
-    for (index, row) in rows.iter().enumerate() {
-        let mut list = |written: &[String], cased: bool| -> Vec<u16> {
-            written.iter().map(|pattern| number(&mut patterns, pattern, cased)).collect()
-        };
-        let any = list(&row.any, row.cased);
-        let unless = list(&row.unless, row.cased);
-        let with = list(&row.with, row.cased);
-        let without = list(&row.without, row.cased);
-        let show = list(&row.show, row.cased);
-        let command = list(&row.command, false);
-        for pattern in &any {
-            claims.entry(*pattern).or_default().push(index as u16);
-        }
-        let kind: Kind = row.kind.parse().expect("checked");
-        let stream = row
-            .stream
-            .as_deref()
-            .map(|name| if name == "stdout" { "Stream::Stdout" } else { "Stream::Stderr" });
-        let stream = stream.map_or("None".to_owned(), |stream| format!("Some({stream})"));
-        writeln!(
-            code,
-            "Rule {{ id: {}, kind: Kind::{kind:?}, rank: {}, transient: {:?}, fix_by: {}, effect: {}, advice: {},\n  \
-             lines: Lines {{ any: {}, unless: {}, with: {}, without: {}, show: {}, last: {}, stream: {stream} }},\n  \
-             scope: Scope {{ command: {}, program: {}, last: {}, tool: {}, exit: {}, status: {}, outcome: {}, silent: {}, zero: {} }} }},",
-            text(&row.id),
-            row.rank.unwrap_or(file::DEFAULT_RANK),
-            row.transient,
-            word("FixBy", row.fix_by.as_deref()),
-            word("Effect", row.effect.as_deref()),
-            texts(&row.advice),
-            numbers(&any),
-            numbers(&unless),
-            numbers(&with),
-            numbers(&without),
-            numbers(&show),
-            row.pick.as_deref() == Some("last"),
-            numbers(&command),
-            texts(&row.program),
-            texts(&row.last),
-            texts(&row.tool),
-            codes(&row.exit),
-            numbers(&row.status),
-            texts(&row.outcome),
-            row.silent,
-            row.zero,
-        )
-        .expect("a string grows");
-    }
-    code.push_str("];\npub(crate) static PATTERNS: &[Pattern] = &[\n");
-    for (pattern, cased) in &patterns {
-        let regex = file::as_regex(pattern);
-        let source = text(regex.unwrap_or(pattern));
-        let is_regex = regex.is_some();
-        writeln!(code, "Pattern {{ source: {source}, is_regex: {is_regex}, cased: {cased} }},")
-            .expect("a string grows");
-    }
-    code.push_str("];\npub(crate) static CLAIMS: &[List<u16>] = &[\n");
-    for index in 0..patterns.len() {
-        let claims = claims.get(&(index as u16)).cloned().unwrap_or_default();
-        writeln!(code, "{},", numbers(&claims)).expect("a string grows");
-    }
-    code.push_str("];\n");
-    write_anchors(&rows, &patterns, out_dir);
-    code
-}
-
-fn write_anchors(rows: &[FileRule], patterns: &[(String, bool)], out_dir: &Path) {
-    let mut pairs = Vec::new();
-    for (index, (pattern, _)) in patterns.iter().enumerate() {
-        match anchors::of_pattern(pattern) {
-            Some(anchors) => pairs.extend(anchors.into_iter().map(|anchor| (anchor, index as u16))),
-            // Only what is looked for in whole outputs needs an anchor; `unless` and `command` see one line.
-            None => {
-                let searched = |row: &&FileRule| {
-                    [&row.any, &row.with, &row.without, &row.show].iter().any(|list| list.contains(pattern))
-                };
-                let owner = rows.iter().find(searched);
-                assert!(
-                    owner.is_none(),
-                    "rule {}: pattern {pattern:?} needs {WIDTH} fixed letters in a row in every branch",
-                    owner.map_or("", |row| &row.id)
-                );
-            }
+    for row in &rows {
+        for pattern in [&row.any, &row.with, &row.without, &row.show].into_iter().flatten() {
+            assert!(
+                anchors::of_pattern(pattern).is_some(),
+                "rule {}: pattern {pattern:?} needs {} fixed letters in a row in every branch",
+                row.id,
+                anchors::WIDTH
+            );
         }
     }
-    let built = Anchors::build(&pairs);
-    fs::write(out_dir.join("shift.bin"), &built.shift).expect("OUT_DIR can be written");
-    fs::write(out_dir.join("heads.bin"), &built.heads).expect("OUT_DIR can be written");
-    fs::write(out_dir.join("entries.bin"), &built.entries).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("rules.bin"), Packed::pack(&rows).bytes()).expect("OUT_DIR can be written");
 }
 
 #[derive(serde::Deserialize)]
@@ -221,48 +143,6 @@ fn remedies(rules_dir: &Path) -> String {
     }
     code.push_str("];\n");
     code
-}
-
-fn number(patterns: &mut Vec<(String, bool)>, pattern: &str, cased: bool) -> u16 {
-    let known = patterns.iter().position(|(text, is_cased)| text == pattern && *is_cased == cased);
-    known.unwrap_or_else(|| {
-        patterns.push((pattern.to_owned(), cased));
-        patterns.len() - 1
-    }) as u16
-}
-
-// The tables are large: short names for functions of one fixed type each keep the compiler quick.
-
-fn text(text: &str) -> String {
-    format!("t({text:?})")
-}
-
-fn texts(words: &[String]) -> String {
-    match words.is_empty() {
-        true => "NO_TEXTS".to_owned(),
-        false => {
-            let words: Vec<String> = words.iter().map(|word| format!("Cow::Borrowed({word:?})")).collect();
-            format!("Cow::Borrowed(&[{}])", words.join(","))
-        }
-    }
-}
-
-fn numbers(numbers: &[u16]) -> String {
-    match numbers.is_empty() {
-        true => "NO_NUMBERS".to_owned(),
-        false => format!("n(&{numbers:?})"),
-    }
-}
-
-fn codes(codes: &[i32]) -> String {
-    match codes.is_empty() {
-        true => "NO_CODES".to_owned(),
-        false => format!("c(&{codes:?})"),
-    }
-}
-
-fn word(vocabulary: &str, word: Option<&str>) -> String {
-    word.map_or("None".to_owned(), |word| format!("Some({vocabulary}::{})", variant(word)))
 }
 
 fn variant(word: &str) -> String {

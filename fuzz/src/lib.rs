@@ -6,6 +6,8 @@
 mod case;
 pub mod seeds;
 
+use std::sync::LazyLock;
+
 use case::Case;
 use serde_json::{Map, Value};
 use unstuck_judge::rules::{Stream, Table};
@@ -26,10 +28,13 @@ pub const TARGETS: [Target; 5] = [
     ("wire", wire),
 ];
 
+/// A regular expression is made when it is first needed; making it anew for each input would be all that is measured.
+static BUILT_IN: LazyLock<Rules> = LazyLock::new(Rules::built_in);
+
 /// Any output gets an answer, the same one however the output was cut on its way.
 pub fn diagnose(data: &[u8]) {
     let case = Case::decode(data);
-    let rules = Rules::built_in();
+    let rules = &*BUILT_IN;
     let observation = case.observation();
     let whole = rules.diagnose(&observation);
     let mut reading = rules.read();

@@ -9,17 +9,32 @@ use lexopt::prelude::*;
 use crate::advisories::{self, Advice};
 use crate::{Fault, generate, licences, project, score};
 
-/// One thing that must hold. It returns what is worth a line at the end.
+/// One thing that must hold.
 struct Step {
     name: &'static str,
-    run: fn() -> Result<Vec<String>, Fault>,
+    run: fn() -> Result<Held, Fault>,
+}
+
+/// What there is to say about a step that held.
+#[derive(Default)]
+struct Held {
+    /// Stands beside it in the table.
+    remark: String,
+    /// Lines of another program, repeated below the table exactly as it printed them.
+    quoted: Vec<String>,
+}
+
+impl From<String> for Held {
+    fn from(remark: String) -> Held {
+        Held { remark, ..Held::default() }
+    }
 }
 
 /// The cheap ones first: most mistakes are found in the first minute.
 const STEPS: [Step; 8] = [
     Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
-    Step { name: "generated pages", run: || generate::check().map(|note| vec![note]) },
-    Step { name: "licences", run: || licences::check().map(|note| vec![note]) },
+    Step { name: "generated pages", run: || generate::check().map(Held::from) },
+    Step { name: "licences", run: || licences::check().map(Held::from) },
     Step { name: "advisories", run: known_weaknesses },
     Step {
         name: "clippy",
@@ -32,13 +47,13 @@ const STEPS: [Step; 8] = [
     },
     Step {
         name: "scores",
-        run: || score::check().map(|()| vec!["no figure below the recorded one".to_owned()]),
+        run: || score::check().map(|()| "no figure is worse than recorded".to_owned().into()),
     },
 ];
 
 /// How a step ended.
 enum Ending {
-    Held(Vec<String>),
+    Held(Held),
     Failed(Fault),
     NotReached,
 }
@@ -71,12 +86,13 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
 fn report(endings: &[(&Step, Ending, Duration)]) -> Result<(), Fault> {
     println!("\n{:<18}{:>8}", "step", "minutes");
     let mut failed = Vec::new();
+    let mut quoted: Vec<&String> = Vec::new();
     for (step, ending, took) in endings {
         let minutes = took.as_secs_f64() / 60.0;
         match ending {
-            Ending::Held(notes) => {
-                println!("{:<18}{minutes:>8.1}  ok", step.name);
-                notes.iter().for_each(|note| println!("{:>26}  {note}", ""));
+            Ending::Held(held) => {
+                println!("{:<18}{minutes:>8.1}  ok  {}", step.name, held.remark);
+                quoted.extend(&held.quoted);
             }
             Ending::Failed(fault) => {
                 println!("{:<18}{minutes:>8.1}  FAILED: {fault}", step.name);
@@ -87,27 +103,28 @@ fn report(endings: &[(&Step, Ending, Duration)]) -> Result<(), Fault> {
     }
     let total: Duration = endings.iter().map(|(_, _, took)| *took).sum();
     println!("{:<18}{:>8.1}", "all", total.as_secs_f64() / 60.0);
+    quoted.iter().for_each(|line| println!("{line}"));
     match failed.is_empty() {
         true => Ok(()),
         false => Err(format!("failed: {}", failed.join(", ")).into()),
     }
 }
 
-fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result<Vec<String>, Fault> {
+fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result<Held, Fault> {
     let mut command = project::cargo(args);
     command.envs(env.iter().copied());
     match command.status()?.success() {
-        true => Ok(Vec::new()),
+        true => Ok(Held::default()),
         false => Err(format!("cargo {}", args.join(" ")).into()),
     }
 }
 
 /// All tests, those in documentation too; cargo's own summary lines are repeated at the end.
-fn tests() -> Result<Vec<String>, Fault> {
+fn tests() -> Result<Held, Fault> {
     let (lines, passed) = tee(project::cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]))?;
     let summary: Vec<String> = lines.into_iter().filter(|line| line.starts_with("test result:")).collect();
     match passed {
-        true => Ok(summary),
+        true => Ok(Held { quoted: summary, ..Held::default() }),
         false => Err(format!("cargo test\n{}", summary.join("\n")).into()),
     }
 }
@@ -127,9 +144,9 @@ fn tee(mut command: Command) -> Result<(Vec<String>, bool), Fault> {
     Ok((lines, child.wait()?.success()))
 }
 
-fn known_weaknesses() -> Result<Vec<String>, Fault> {
+fn known_weaknesses() -> Result<Held, Fault> {
     Ok(match advisories::check()? {
-        Advice::Clean => Vec::new(),
-        Advice::Skipped(why) => vec![format!("skipped: {why}")],
+        Advice::Clean => Held::default(),
+        Advice::Skipped(why) => format!("skipped: {why}").into(),
     })
 }

@@ -6,7 +6,7 @@ use crate::call::{Call, Observation, Outcome};
 use crate::hint::{Hint, HintSource};
 use crate::kind::{Kind, Stage};
 use crate::reading::{Findings, Found, Reading, Seen, Span};
-use crate::rules::{Rule, Stream, Table};
+use crate::rules::{Rule, Stream, Table, Words};
 use crate::shell::{self, Script};
 use crate::verdict::{Effect, FixBy};
 
@@ -118,10 +118,15 @@ struct Case<'a> {
 impl Case<'_> {
     /// Picks the strongest rule of a table that fits this case.
     fn best(&self, table: &Table, findings: &Findings) -> Option<Diagnosis> {
-        let mut best: Option<(i32, &Rule, Option<&Span>)> = None;
-        for (rule, span) in table.rules().iter().zip(&findings.rules) {
-            let span = span.as_deref();
-            if (span.is_none() && !rule.lines.any.is_empty()) || !self.fits(table, findings, rule) {
+        let mut best: Option<(i32, Rule<'_>, Option<&Span>)> = None;
+        let proven = findings
+            .rules
+            .iter()
+            .enumerate()
+            .filter_map(|(number, span)| Some((number as u16, span.as_deref()?)));
+        let proven = proven.map(|(number, span)| (table.rule(number), Some(span)));
+        for (rule, span) in proven.chain(table.textless().map(|rule| (rule, None))) {
+            if !self.fits(findings, rule) {
                 continue;
             }
             let weight = self.weight(rule, span);
@@ -138,42 +143,41 @@ impl Case<'_> {
     }
 
     /// Does what the rule asks of the whole call hold?
-    fn fits(&self, table: &Table, findings: &Findings, rule: &Rule) -> bool {
-        let scope = &rule.scope;
-        let free = |list_is_empty: bool, holds: bool| list_is_empty || holds;
-        free(scope.exit.is_empty(), self.code().is_some_and(|code| scope.exit.contains(&code)))
-            && free(
-                scope.status.is_empty(),
-                self.status.is_some_and(|status| has_status(&scope.status, status)),
-            )
-            && free(scope.outcome.is_empty(), scope.outcome.iter().any(|word| word == self.outcome.word()))
-            && free(scope.tool.is_empty(), scope.tool.iter().any(|name| same_tool(name, &self.call.tool)))
-            && free(scope.program.is_empty(), self.runs(&scope.program))
-            && free(scope.last.is_empty(), self.ends_in(&scope.last))
-            && free(scope.command.is_empty(), self.command_has(table, &scope.command))
-            && free(rule.lines.with.is_empty(), rule.lines.with.iter().any(|pattern| findings.has(*pattern)))
-            && !rule.lines.without.iter().any(|pattern| findings.has(*pattern))
-            && (!scope.silent || self.is_silent())
-            && (scope.zero || self.may_have_failed(rule))
+    fn fits(&self, findings: &Findings, rule: Rule<'_>) -> bool {
+        let exits = || self.code().is_some_and(|code| rule.exits().any(|exit| exit == code));
+        let statuses =
+            || self.status.is_some_and(|status| rule.statuses().any(|wanted| is_status(wanted, status)));
+        (rule.exits().next().is_none() || exits())
+            && (rule.statuses().next().is_none() || statuses())
+            && (rule.outcomes().is_empty() || rule.outcomes().iter().any(|word| word == self.outcome.word()))
+            && (rule.tools().is_empty() || rule.tools().iter().any(|name| same_name(name, &self.call.tool)))
+            && (rule.programs().is_empty() || self.runs(rule.programs()))
+            && (rule.last().is_empty() || self.ends_in(rule.last()))
+            && (rule.command().is_empty()
+                || self.line.is_some_and(|line| rule.command().any_in(line, &line.to_ascii_lowercase())))
+            && (rule.with().is_empty() || rule.with().numbers().any(|pattern| findings.has(pattern)))
+            && !rule.without().numbers().any(|pattern| findings.has(pattern))
+            && (!rule.silent() || self.is_silent())
+            && (rule.zero() || self.may_have_failed(rule))
     }
 
     /// An exit code of 0 stands, unless the command line hides the code of what matters.
-    fn may_have_failed(&self, rule: &Rule) -> bool {
+    fn may_have_failed(&self, rule: Rule<'_>) -> bool {
         match self.outcome {
             Outcome::Succeeded | Outcome::Exited { code: 0 } => {
                 let hides =
                     self.script.as_ref().is_some_and(|script| script.hides_failure() && !script.is_reader());
-                rule.kind == Kind::NotAnError
+                rule.kind() == Kind::NotAnError
                     || self.status.is_some_and(|status| status >= 400)
-                    || (hides && rule.rank >= 40)
+                    || (hides && rule.rank() >= 40)
             }
             _ => true,
         }
     }
 
-    fn weight(&self, rule: &Rule, span: Option<&Span>) -> i32 {
-        let mut weight = i32::from(rule.rank) * 10;
-        if !rule.scope.program.is_empty() || !rule.scope.last.is_empty() || !rule.scope.tool.is_empty() {
+    fn weight(&self, rule: Rule<'_>, span: Option<&Span>) -> i32 {
+        let mut weight = i32::from(rule.rank()) * 10;
+        if !rule.programs().is_empty() || !rule.last().is_empty() || !rule.tools().is_empty() {
             weight += 30;
         }
         if let Some(found) = span.map(|span| quoted(rule, span)) {
@@ -188,38 +192,38 @@ impl Case<'_> {
         weight
     }
 
-    fn explain(&self, table: &Table, findings: &Findings, rule: &Rule, span: Option<&Span>) -> Diagnosis {
+    fn explain(&self, table: &Table, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> Diagnosis {
         let shown =
-            rule.lines.show.iter().find_map(|pattern| findings.patterns[usize::from(*pattern)].as_deref());
+            rule.show().numbers().find_map(|pattern| findings.patterns[usize::from(pattern)].as_deref());
         let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
         let subject = span.and_then(|span| {
             let line = &quoted(rule, span).text;
             table.subject(span.pattern, line, &line.to_ascii_lowercase()).map(str::to_owned)
         });
-        let row = rule.kind.row();
-        let advice = match rule.advice.is_empty() {
+        let row = rule.kind().row();
+        let advice = match rule.advice().is_empty() {
             true => row.advice.iter().map(|key| (*key).to_owned()).collect(),
-            false => rule.advice.iter().map(|key| key.clone().into_owned()).collect(),
+            false => rule.advice().iter().map(str::to_owned).collect(),
         };
-        let transient = rule.transient.unwrap_or(row.transient && !self.is_local(rule, evidence.as_ref()));
+        let transient = rule.transient().unwrap_or(row.transient && !self.is_local(rule, evidence.as_ref()));
         Diagnosis {
-            kind: rule.kind,
-            stage: self.stage(rule.kind),
-            confidence: f32::from(rule.rank.clamp(30, 99)) / 100.0,
-            rule: rule.id.clone().into_owned(),
-            evidence: evidence.filter(|_| rule.kind != Kind::NotAnError),
+            kind: rule.kind(),
+            stage: self.stage(rule.kind()),
+            confidence: f32::from(rule.rank().clamp(30, 99)) / 100.0,
+            rule: rule.id().to_owned(),
+            evidence: evidence.filter(|_| rule.kind() != Kind::NotAnError),
             subject,
             transient,
-            fix_by: rule.fix_by.unwrap_or(row.fix_by),
-            effect: rule.effect,
-            hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind)),
+            fix_by: rule.fix_by().unwrap_or(row.fix_by),
+            effect: rule.effect(),
+            hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind())),
             advice,
         }
     }
 
     /// Nothing that listens on this machine starts to listen by being asked again.
-    fn is_local(&self, rule: &Rule, evidence: Option<&Found>) -> bool {
-        if rule.kind != Kind::Network {
+    fn is_local(&self, rule: Rule<'_>, evidence: Option<&Found>) -> bool {
+        if rule.kind() != Kind::Network {
             return false;
         }
         let named = evidence.is_some_and(|found| names_loopback(&found.text));
@@ -290,29 +294,20 @@ impl Case<'_> {
         !stderr && !merged
     }
 
-    fn runs(&self, programs: &[crate::rules::Text]) -> bool {
-        let run = |script: &Script| {
-            script.programs().any(|program| programs.iter().any(|name| same_tool(name, program)))
-        };
-        self.script.as_ref().is_some_and(run)
+    fn runs(&self, programs: Words<'_>) -> bool {
+        let named = |program: &str| programs.iter().any(|name| same_name(name, program));
+        self.script.as_ref().is_some_and(|script| script.programs().any(named))
     }
 
-    fn ends_in(&self, programs: &[crate::rules::Text]) -> bool {
+    fn ends_in(&self, programs: Words<'_>) -> bool {
         let last = self.script.as_ref().and_then(Script::last);
-        last.is_some_and(|command| programs.iter().any(|name| same_tool(name, &command.program)))
-    }
-
-    fn command_has(&self, table: &Table, patterns: &[u16]) -> bool {
-        self.line.is_some_and(|command| {
-            let lower = command.to_ascii_lowercase();
-            patterns.iter().any(|pattern| table.matches(*pattern, command, &lower))
-        })
+        last.is_some_and(|command| programs.iter().any(|name| same_name(name, &command.program)))
     }
 }
 
 /// The line that speaks for a rule, of those that matched it.
-fn quoted<'s>(rule: &Rule, span: &'s Span) -> &'s Found {
-    if rule.lines.last { &span.last } else { &span.first }
+fn quoted<'s>(rule: Rule<'_>, span: &'s Span) -> &'s Found {
+    if rule.quotes_last() { &span.last } else { &span.first }
 }
 
 fn earlier(one: Option<&Span>, other: Option<&Span>) -> bool {
@@ -329,11 +324,12 @@ fn applies(hint: Hint, kind: Kind) -> bool {
 }
 
 /// `5` stands for every 5xx.
-fn has_status(wanted: &[u16], status: u16) -> bool {
-    wanted.iter().any(|one| *one == status || (*one < 10 && *one == status / 100))
+fn is_status(wanted: u16, status: u16) -> bool {
+    wanted == status || (wanted < 10 && wanted == status / 100)
 }
 
-fn same_tool(pattern: &str, name: &str) -> bool {
+/// A trailing `*` stands for any rest.
+fn same_name(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => pattern == name,

@@ -53,7 +53,7 @@ impl Findings {
     fn new(table: &Table) -> Findings {
         let none = |count: usize| std::iter::repeat_with(|| None).take(count).collect();
         Findings {
-            rules: none(table.rules().len()),
+            rules: none(table.rule_count()),
             patterns: none(table.pattern_count()),
             looks: vec![0; table.pattern_count()],
         }
@@ -213,11 +213,11 @@ impl<'r> Reading<'r> {
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]);
             lower_into(&mut self.lower, &line);
-            for pattern in table.loose() {
+            for pattern in table.loose().iter() {
                 take(
                     table,
                     &mut self.findings[index],
-                    *pattern,
+                    pattern,
                     &line,
                     &self.lower,
                     stream,
@@ -281,11 +281,10 @@ fn take(
     }
     let found = || Found { text: quote(line), line: number, stream };
     note(&mut findings.patterns[usize::from(pattern)], pattern, found);
-    for rule_index in table.claims(pattern) {
-        let rule = &table.rules()[usize::from(*rule_index)];
-        let elsewhere = rule.lines.stream.is_some_and(|wanted| stream != Stream::Merged && stream != wanted);
-        if !elsewhere && !rule.lines.unless.iter().any(|veto| table.matches(*veto, line, lower)) {
-            note(&mut findings.rules[usize::from(*rule_index)], pattern, found);
+    for rule in table.claims(pattern) {
+        let elsewhere = rule.stream().is_some_and(|wanted| stream != Stream::Merged && stream != wanted);
+        if !elsewhere && !rule.unless().any_in(line, lower) {
+            note(&mut findings.rules[usize::from(rule.number())], pattern, found);
         }
     }
 }

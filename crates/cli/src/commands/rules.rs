@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use unstuck_judge::rules::file::{self, FileRule};
-use unstuck_judge::rules::{Pattern, Rule, Table};
+use unstuck_judge::rules::{Pattern, Patterns, Rule, Table};
 use unstuck_judge::{Kind, Rules, remedy};
 
 use crate::exit::{CommandError, ExitStatus};
@@ -77,46 +77,46 @@ struct ShownRule<'r> {
     without: Vec<String>,
     show: Vec<String>,
     command: Vec<String>,
-    program: &'r [std::borrow::Cow<'static, str>],
-    last: &'r [std::borrow::Cow<'static, str>],
-    tool: &'r [std::borrow::Cow<'static, str>],
-    outcome: &'r [std::borrow::Cow<'static, str>],
-    exit: &'r [i32],
-    status: &'r [u16],
+    program: Vec<&'r str>,
+    last: Vec<&'r str>,
+    tool: Vec<&'r str>,
+    outcome: Vec<&'r str>,
+    exit: Vec<i32>,
+    status: Vec<u16>,
     silent: bool,
     zero: bool,
     transient: Option<bool>,
-    advice: &'r [std::borrow::Cow<'static, str>],
+    advice: Vec<&'r str>,
 }
 
 impl<'r> ShownRule<'r> {
-    fn new(table: &'r Table, rule: &'r Rule, source: &'static str) -> ShownRule<'r> {
-        let written = |pattern: &Pattern| match pattern.is_regex {
+    fn new(rule: Rule<'r>, source: &'static str) -> ShownRule<'r> {
+        let written = |pattern: Pattern<'_>| match pattern.is_regex {
             true => format!("/{}/", pattern.source),
-            false => pattern.source.to_string(),
+            false => pattern.source.to_owned(),
         };
-        let list = |numbers: &[u16]| numbers.iter().map(|number| written(table.pattern(*number))).collect();
+        let list = |patterns: Patterns<'_>| patterns.iter().map(written).collect();
         ShownRule {
-            id: &rule.id,
-            kind: rule.kind.word(),
-            rank: rule.rank,
+            id: rule.id(),
+            kind: rule.kind().word(),
+            rank: rule.rank(),
             source,
-            any: list(&rule.lines.any),
-            unless: list(&rule.lines.unless),
-            with: list(&rule.lines.with),
-            without: list(&rule.lines.without),
-            show: list(&rule.lines.show),
-            command: list(&rule.scope.command),
-            program: &rule.scope.program,
-            last: &rule.scope.last,
-            tool: &rule.scope.tool,
-            outcome: &rule.scope.outcome,
-            exit: &rule.scope.exit,
-            status: &rule.scope.status,
-            silent: rule.scope.silent,
-            zero: rule.scope.zero,
-            transient: rule.transient,
-            advice: &rule.advice,
+            any: list(rule.any()),
+            unless: list(rule.unless()),
+            with: list(rule.with()),
+            without: list(rule.without()),
+            show: list(rule.show()),
+            command: list(rule.command()),
+            program: rule.programs().iter().collect(),
+            last: rule.last().iter().collect(),
+            tool: rule.tools().iter().collect(),
+            outcome: rule.outcomes().iter().collect(),
+            exit: rule.exits().collect(),
+            status: rule.statuses().collect(),
+            silent: rule.silent(),
+            zero: rule.zero(),
+            transient: rule.transient(),
+            advice: rule.advice().iter().collect(),
         }
     }
 }
@@ -126,7 +126,7 @@ fn all(rules: &Rules) -> impl Iterator<Item = ShownRule<'_>> {
     let built_in = rules.tables().len() - 1;
     rules.tables().iter().enumerate().flat_map(move |(index, table)| {
         let source = if index == built_in { "built-in" } else { "user" };
-        table.rules().iter().map(move |rule| ShownRule::new(table, rule, source))
+        table.rules().map(move |rule| ShownRule::new(rule, source))
     })
 }
 
@@ -177,9 +177,7 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
             let _ = writeln!(text, "  {name:<9} {item}");
         }
     };
-    let words = |words: &[std::borrow::Cow<'static, str>]| {
-        words.iter().map(|word| word.to_string()).collect::<Vec<_>>()
-    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let flag = |on: bool, word: &str| if on { vec![word.to_owned()] } else { Vec::new() };
     section("any", &rule.any);
     section("unless", &rule.unless);
@@ -187,10 +185,10 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
     section("without", &rule.without);
     section("show", &rule.show);
     section("command", &rule.command);
-    section("program", &words(rule.program));
-    section("last", &words(rule.last));
-    section("tool", &words(rule.tool));
-    section("outcome", &words(rule.outcome));
+    section("program", &words(&rule.program));
+    section("last", &words(&rule.last));
+    section("tool", &words(&rule.tool));
+    section("outcome", &words(&rule.outcome));
     section("exit", &rule.exit.iter().map(ToString::to_string).collect::<Vec<_>>());
     section("status", &rule.status.iter().map(ToString::to_string).collect::<Vec<_>>());
     section("silent", &flag(rule.silent, "nothing was printed"));

@@ -4,8 +4,6 @@
 //! all anchors skips through the text by up to four bytes a step; only lines with an anchor are looked at closely.
 //! Letter case is folded for ASCII. The tables are plain numbers, so the build script can write them into the binary.
 
-use std::borrow::Cow;
-
 use super::file::as_regex;
 
 /// The length of an anchor.
@@ -19,14 +17,14 @@ const BLOCKS: usize = 1 << 15;
 const ENTRY: usize = WIDTH + 2;
 
 /// The search tables, as bytes (numbers little-endian), so that they can stand in the binary as they are.
-#[derive(Debug, Clone, Default)]
-pub struct Anchors {
+#[derive(Debug, Clone, Copy)]
+pub struct Anchors<'t> {
     /// For each block: how far the window may move.
-    pub shift: Cow<'static, [u8]>,
+    pub shift: &'t [u8],
     /// For each block, two bytes: where its anchors start in `entries`; the next head is the end.
-    pub heads: Cow<'static, [u8]>,
+    pub heads: &'t [u8],
     /// The anchors, grouped by their last block, each with the number of the pattern it belongs to.
-    pub entries: Cow<'static, [u8]>,
+    pub entries: &'t [u8],
 }
 
 /// Folds case roughly but fast; equal letters stay equal.
@@ -35,38 +33,37 @@ fn block_at(window_end: &[u8; BLOCK]) -> usize {
     ((a << 10) ^ (b << 5) ^ c) & (BLOCKS - 1)
 }
 
-impl Anchors {
-    /// Builds the tables for `(anchor, pattern)` pairs.
-    pub fn build(pairs: &[([u8; WIDTH], u16)]) -> Anchors {
-        let mut shift = vec![(WIDTH - BLOCK + 1) as u8; BLOCKS];
-        let mut grouped: Vec<(usize, ([u8; WIDTH], u16))> = Vec::with_capacity(pairs.len());
-        for pair in pairs {
-            for end in BLOCK..=WIDTH {
-                let block = block_at(&[pair.0[end - 3], pair.0[end - 2], pair.0[end - 1]]);
-                shift[block] = shift[block].min((WIDTH - end) as u8);
-                if end == WIDTH {
-                    grouped.push((block, *pair));
-                }
+/// Builds the tables for `(anchor, pattern)` pairs: shift, heads and entries.
+pub fn build(pairs: &[([u8; WIDTH], u16)]) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+    let mut shift = vec![(WIDTH - BLOCK + 1) as u8; BLOCKS];
+    let mut grouped: Vec<(usize, ([u8; WIDTH], u16))> = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        for end in BLOCK..=WIDTH {
+            let block = block_at(&[pair.0[end - 3], pair.0[end - 2], pair.0[end - 1]]);
+            shift[block] = shift[block].min((WIDTH - end) as u8);
+            if end == WIDTH {
+                grouped.push((block, *pair));
             }
         }
-        grouped.sort_unstable();
-        grouped.dedup();
-        let mut heads = vec![0_u16; BLOCKS + 1];
-        for (block, _) in &grouped {
-            heads[block + 1] += 1;
-        }
-        for block in 0..BLOCKS {
-            heads[block + 1] += heads[block];
-        }
-        let heads: Vec<u8> = heads.into_iter().flat_map(u16::to_le_bytes).collect();
-        let entries = grouped
-            .iter()
-            .flat_map(|(_, (anchor, pattern))| anchor.iter().copied().chain(pattern.to_le_bytes()));
-        Anchors { shift: shift.into(), heads: heads.into(), entries: entries.collect() }
     }
+    grouped.sort_unstable();
+    grouped.dedup();
+    let mut heads = vec![0_u16; BLOCKS + 1];
+    for (block, _) in &grouped {
+        heads[block + 1] += 1;
+    }
+    for block in 0..BLOCKS {
+        heads[block + 1] += heads[block];
+    }
+    let heads = heads.into_iter().flat_map(u16::to_le_bytes).collect();
+    let entries =
+        grouped.iter().flat_map(|(_, (anchor, pattern))| anchor.iter().copied().chain(pattern.to_le_bytes()));
+    (shift, heads, entries.collect())
+}
 
+impl<'t> Anchors<'t> {
     /// Returns the position after the next anchor in `text` at or behind `from`, as the end of its window.
-    pub fn next(&self, text: &[u8], from: usize) -> Option<usize> {
+    pub fn next(self, text: &[u8], from: usize) -> Option<usize> {
         if self.entries.is_empty() {
             return None;
         }
@@ -87,7 +84,7 @@ impl Anchors {
     }
 
     /// Calls `found` with the pattern of every anchor in `text`, in order of position.
-    pub fn each(&self, text: &[u8], mut found: impl FnMut(u16)) {
+    pub fn each(self, text: &[u8], mut found: impl FnMut(u16)) {
         let mut from = 0;
         while let Some(end) = self.next(text, from) {
             let window = &text[end - WIDTH..end];
@@ -96,14 +93,14 @@ impl Anchors {
         }
     }
 
-    fn at<'a>(&'a self, window: &'a [u8], block: usize) -> impl Iterator<Item = u16> + 'a {
+    fn at<'a>(self, window: &'a [u8], block: usize) -> impl Iterator<Item = u16> + use<'a, 't> {
         let range = ENTRY * self.head(block)..ENTRY * self.head(block + 1);
         let same = move |entry: &&[u8]| entry.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
         let entries = self.entries[range].chunks_exact(ENTRY);
         entries.filter(same).map(|entry| u16::from_le_bytes([entry[WIDTH], entry[WIDTH + 1]]))
     }
 
-    fn head(&self, block: usize) -> usize {
+    fn head(self, block: usize) -> usize {
         usize::from(u16::from_le_bytes([self.heads[2 * block], self.heads[2 * block + 1]]))
     }
 }
@@ -231,9 +228,10 @@ mod tests {
     #[test]
     fn every_place_of_every_anchor_is_found_whatever_its_case() {
         let pairs = [(*b"denied", 0), (*b"killed", 1), (*b"illedx", 2)];
-        let anchors = Anchors::build(&pairs);
+        let (shift, heads, entries) = build(&pairs);
         let mut found = Vec::new();
-        anchors.each(b"Access DENIED; xkilledX and denied", |pattern| found.push(pattern));
+        Anchors { shift: &shift, heads: &heads, entries: &entries }
+            .each(b"Access DENIED; xkilledX and denied", |pattern| found.push(pattern));
         assert_eq!(found, [0, 1, 2, 0]);
     }
 }
