@@ -16,7 +16,7 @@ const CARRY_MAX: usize = 64 * 1024;
 /// What of a quoted line is kept.
 const QUOTE_MAX: usize = 600;
 /// How often one pattern is looked at closely before only the end of the output counts for it.
-const LOOKS_MAX: u32 = 1_000;
+const LOOKS_MAX: u32 = 500;
 /// The last part of each stream is read again for patterns that were cut off by `LOOKS_MAX`.
 const TAIL: usize = 8 * 1024;
 

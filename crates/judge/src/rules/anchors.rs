@@ -18,10 +18,10 @@ pub const WIDTH: usize = 6;
 const BLOCK: usize = 4;
 /// How far apart the places are at which a block is looked up.
 const STRIDE: usize = WIDTH - BLOCK + 1;
-/// The bits of a block's number.
-const NUMBER_BITS: u32 = 17;
+/// The table has at least this many bits for each block that is part of an anchor, so that few are looked up in vain.
+const SPARSE: usize = 32;
 /// The bits of the number of the bucket that lists a block's anchors.
-const BUCKET_BITS: u32 = 14;
+const BUCKET_BITS: u32 = 15;
 /// The length of an entry: an anchor, the number of its pattern, and where in the anchor the block stands.
 const ENTRY: usize = WIDTH + 3;
 
@@ -36,26 +36,41 @@ pub struct Anchors<'t> {
     pub entries: &'t [u8],
 }
 
-/// Numbers a block. Case is folded roughly but fast; equal letters stay equal.
-fn number_of(block: [u8; BLOCK]) -> usize {
-    let folded = u32::from_le_bytes(block) | 0x2020_2020;
-    (folded.wrapping_mul(0x9E37_79B1) >> (32 - NUMBER_BITS)) as usize
+/// Makes one number of a block. Case is folded roughly but fast; equal letters stay equal.
+fn fold(block: [u8; BLOCK]) -> u32 {
+    u32::from_le_bytes(block) | 0x2020_2020
 }
 
-fn bucket_of(number: usize) -> usize {
-    number >> (NUMBER_BITS - BUCKET_BITS)
+/// Spreads folded blocks; the upper bits are the best spread.
+fn spread(folded: u32) -> u32 {
+    folded.wrapping_mul(0x9E37_79B1)
+}
+
+/// The bit that stands for a folded block in a table of so many bytes, which is a power of two.
+fn number_of(folded: u32, table_bytes: usize) -> usize {
+    (spread(folded) >> 11) as usize & (8 * table_bytes).wrapping_sub(1)
+}
+
+fn bucket_of(folded: u32) -> usize {
+    (spread(folded) >> (32 - BUCKET_BITS)) as usize
+}
+
+/// Makes one number of a window, case folded as in [`fold`]: what is only nearly equal is told apart by its pattern.
+fn folded(window: &[u8; WIDTH]) -> u64 {
+    let [a, b, c, d, e, f] = *window;
+    u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) | 0x2020_2020_2020
 }
 
 /// Builds the tables for `(anchor, pattern)` pairs: bits, heads and entries.
 pub fn build(pairs: &[([u8; WIDTH], u16)]) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
-    let mut bits = vec![0_u8; 1 << (NUMBER_BITS - 3)];
+    let mut bits = vec![0_u8; (SPARSE * STRIDE * pairs.len() / 8).next_power_of_two().clamp(4, 1 << 18)];
     let mut grouped: Vec<(usize, [u8; WIDTH], u16, u8)> = Vec::with_capacity(STRIDE * pairs.len());
     for (anchor, pattern) in pairs {
         for offset in 0..STRIDE {
-            let number =
-                number_of([anchor[offset], anchor[offset + 1], anchor[offset + 2], anchor[offset + 3]]);
+            let block = fold([anchor[offset], anchor[offset + 1], anchor[offset + 2], anchor[offset + 3]]);
+            let number = number_of(block, bits.len());
             bits[number / 8] |= 1 << (number % 8);
-            grouped.push((bucket_of(number), *anchor, *pattern, offset as u8));
+            grouped.push((bucket_of(block), *anchor, *pattern, offset as u8));
         }
     }
     grouped.sort_unstable();
@@ -96,12 +111,21 @@ impl<'t> Anchors<'t> {
 
     /// Steps through the places until the block at one of them may be part of an anchor.
     fn next_block(self, text: &[u8], from: usize) -> Option<usize> {
-        // A table of known length needs no check inside the loop.
-        let bits: &[u8; 1 << (NUMBER_BITS - 3)] = self.bits.try_into().ok()?;
         let mut at = from;
+        // Eight bytes hold the blocks of two places, so they are fetched and folded together.
+        while let Some(bytes) = text.get(at..at + 8) {
+            let bytes: [u8; 8] = bytes.try_into().ok()?;
+            let both = u64::from_le_bytes(bytes) | 0x2020_2020_2020_2020;
+            if self.may_be(both as u32) {
+                return Some(at);
+            }
+            if self.may_be((both >> (8 * STRIDE)) as u32) {
+                return Some(at + STRIDE);
+            }
+            at += 2 * STRIDE;
+        }
         while let Some(block) = text.get(at..at + BLOCK) {
-            let number = number_of([block[0], block[1], block[2], block[3]]);
-            if bits[number / 8] & (1 << (number % 8)) != 0 {
+            if self.may_be(fold([block[0], block[1], block[2], block[3]])) {
                 return Some(at);
             }
             at += STRIDE;
@@ -109,14 +133,23 @@ impl<'t> Anchors<'t> {
         None
     }
 
+    /// Tells whether a block may be part of an anchor.
+    fn may_be(self, folded: u32) -> bool {
+        let number = number_of(folded, self.bits.len());
+        let word = self.bits.get(number / 32 * 4..number / 32 * 4 + 4);
+        word.is_some_and(|word| {
+            u32::from_le_bytes([word[0], word[1], word[2], word[3]]) >> (number % 32) & 1 != 0
+        })
+    }
+
     /// The anchors that the block at this place is really part of: where each ends, and its pattern.
     fn around<'a>(self, text: &'a [u8], at: usize) -> impl Iterator<Item = (usize, u16)> + use<'a, 't> {
-        let bucket = bucket_of(number_of([text[at], text[at + 1], text[at + 2], text[at + 3]]));
+        let bucket = bucket_of(fold([text[at], text[at + 1], text[at + 2], text[at + 3]]));
         let range = ENTRY * self.head(bucket)..ENTRY * self.head(bucket + 1);
         self.entries[range].chunks_exact(ENTRY).filter_map(move |entry| {
             let start = at.checked_sub(usize::from(entry[ENTRY - 1]))?;
-            let window = text.get(start..start + WIDTH)?;
-            let same = entry.iter().zip(window).all(|(a, b)| *a == b.to_ascii_lowercase());
+            let window: &[u8; WIDTH] = text.get(start..start + WIDTH)?.try_into().ok()?;
+            let same = folded(window) == folded(entry[..WIDTH].try_into().ok()?);
             same.then(|| (start + WIDTH, u16::from_le_bytes([entry[WIDTH], entry[WIDTH + 1]])))
         })
     }
@@ -128,16 +161,29 @@ impl<'t> Anchors<'t> {
     }
 }
 
-/// How often each six bytes stand in output that is printed when nothing is wrong.
+/// How often each anchor and each block would stand in output that is printed when nothing is wrong.
 #[derive(Debug, Default)]
-pub struct Ordinary(HashMap<[u8; WIDTH], u32>);
+pub struct Ordinary {
+    windows: HashMap<[u8; WIDTH], u32>,
+    blocks: HashMap<[u8; BLOCK], u32>,
+}
 
 impl Ordinary {
     /// Counts a sample of such output.
     pub fn count(sample: &str) -> Ordinary {
-        let mut counts = HashMap::new();
-        windows(&sample.to_ascii_lowercase()).for_each(|window| *counts.entry(window).or_default() += 1);
-        Ordinary(counts)
+        let sample = sample.to_ascii_lowercase();
+        let mut counted = Ordinary::default();
+        windows(&sample).for_each(|window| *counted.windows.entry(window).or_default() += 1);
+        let blocks = sample.as_bytes().windows(BLOCK).filter_map(|block| block.try_into().ok());
+        blocks.for_each(|block| *counted.blocks.entry(block).or_default() += 1);
+        counted
+    }
+
+    /// What it costs to have this window as a trigger: lines looked at in vain, and blocks looked up in vain.
+    fn price(&self, window: &[u8; WIDTH]) -> u64 {
+        let looks = self.windows.get(window).copied().unwrap_or(0);
+        let blocks = window.windows(BLOCK).filter_map(|block| self.blocks.get(block));
+        u64::from(1 + 30 * looks + blocks.sum::<u32>())
     }
 
     /// Estimates how common a window is: what stands in the sample is much more so than anything else; letters count by
@@ -147,7 +193,7 @@ impl Ordinary {
         let share = |byte: &u8| {
             BY_SHARE.iter().position(|common| common == byte).map_or(4, |place| 30 - place as u32)
         };
-        1000 * self.0.get(window).copied().unwrap_or(0) + window.iter().map(share).sum::<u32>()
+        1000 * self.windows.get(window).copied().unwrap_or(0) + window.iter().map(share).sum::<u32>()
     }
 }
 
@@ -180,8 +226,7 @@ pub fn cover(branches: &[Vec<[u8; WIDTH]>], ordinary: &Ordinary) -> Vec<[u8; WID
     for (branch, windows) in branches.iter().enumerate() {
         windows.iter().for_each(|window| serves.entry(*window).or_default().push(branch));
     }
-    let price = |window: &[u8; WIDTH]| u64::from(1 + 30 * ordinary.0.get(window).copied().unwrap_or(0));
-    let worth = |count: usize, window: &[u8; WIDTH]| 1_000_000 * count as u64 / price(window);
+    let worth = |count: usize, window: &[u8; WIDTH]| 1_000_000 * count as u64 / ordinary.price(window);
     let mut queue: BinaryHeap<(u64, [u8; WIDTH])> =
         serves.iter().map(|(window, branches)| (worth(branches.len(), window), *window)).collect();
     let mut open = vec![true; branches.len()];
