@@ -289,7 +289,20 @@ fn fixed_runs(branch: &str) -> Vec<String> {
         let fixed = match sign {
             '\\' => match signs.next() {
                 Some(next) if !next.is_alphanumeric() => Some(next),
-                Some(_) | None => None,
+                Some(letter) => {
+                    // The digits of an escape such as `\x27` are no text of their own.
+                    let digits = match letter {
+                        'x' => 2,
+                        'u' => 4,
+                        'U' => 8,
+                        _ => 0,
+                    };
+                    if signs.peek() != Some(&'{') {
+                        signs.by_ref().take(digits).for_each(drop);
+                    }
+                    None
+                }
+                None => None,
             },
             '[' if !class => {
                 class = true;
@@ -345,6 +358,7 @@ mod tests {
         check(r"/colou?r mode|no such thing/", &["r mode", "o such"]);
         check(r"/(foobar|foobaz)/", &[]);
         check(r"/a{3}bcdefgh/", &["bcdefg"]);
+        check(r"/file \x27.+\x27 gone/", &[]);
     }
 
     #[test]
