@@ -8,6 +8,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use kind::Kind;
+use rules::anchors::Ordinary;
 use rules::file::FileRule;
 use rules::packed::Packed;
 use rules::{anchors, file};
@@ -83,7 +84,9 @@ fn pack_rules(rules_dir: &Path, out_dir: &Path) {
             );
         }
     }
-    fs::write(out_dir.join("rules.bin"), Packed::pack(&rows).bytes()).expect("OUT_DIR can be written");
+    let sample = fs::read_to_string(rules_dir.join("ordinary.txt")).expect("rules/ordinary.txt is there");
+    let packed = Packed::pack(&rows, &Ordinary::count(&sample));
+    fs::write(out_dir.join("rules.bin"), packed.bytes()).expect("OUT_DIR can be written");
 }
 
 #[derive(serde::Deserialize)]

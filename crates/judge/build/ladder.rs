@@ -67,6 +67,7 @@ struct FileSigns {
 #[serde(deny_unknown_fields)]
 struct FileStates {
     alive: Vec<String>,
+    person: Vec<String>,
     ended: Vec<String>,
 }
 
@@ -143,6 +144,7 @@ fn tables(rules_dir: &Path) -> String {
         ("INSIDES", &file.insides.signs),
         ("NO_TOOL", &file.no_tool.signs),
         ("ALIVE", &file.states.alive),
+        ("PERSON", &file.states.person),
         ("ENDED", &file.states.ended),
         ("POLLING_PROGRAMS", &file.polls.programs),
         ("POLLING_TOOLS", &file.polls.tools),

@@ -336,8 +336,19 @@ fn same_name(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// Does the text name this machine: a loopback address, or a socket that is a file?
 fn names_loopback(text: &str) -> bool {
-    const LOCAL: [&str; 7] = ["localhost", "127.0.0.1", "[::1]", "::1", "0.0.0.0", "unix:", ".sock"];
+    const LOCAL: [&str; 6] = ["localhost", "127.0.0.1", "::1", "0.0.0.0", "unix:", ".sock"];
     let lower = text.to_ascii_lowercase();
-    LOCAL.iter().any(|name| lower.contains(name))
+    LOCAL.iter().any(|name| lower.match_indices(name).any(|(start, _)| is_whole(&lower, start, name)))
+}
+
+/// A name that only goes on in a longer one is not meant: `::1` in `2001:db8::17`, `.sock` in `network.socket`.
+fn is_whole(text: &str, start: usize, name: &str) -> bool {
+    let goes_on = |next: Option<char>| next.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    let before = text[..start].chars().next_back();
+    let after = text[start + name.len()..].chars().next();
+    let opens = name.starts_with('.') || !(goes_on(before) || (name == "::1" && before == Some(':')));
+    let closes = name.ends_with(':') || !goes_on(after);
+    opens && closes
 }

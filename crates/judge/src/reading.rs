@@ -1,7 +1,7 @@
 //! Reads an output as it streams by and keeps only what can prove a cause.
 //!
 //! Whatever the size of the output, memory stays bounded: for each rule the first and the last line that it matched, for
-//! each pattern the lines that could serve as evidence. A line is looked at closely only when it holds an anchor.
+//! each pattern the lines that could serve as evidence. A line is looked at closely only when it holds a trigger.
 //! Nothing is decided here; `diagnose` weighs what was found.
 
 use memchr::{memchr, memchr2, memrchr2};
@@ -171,7 +171,7 @@ impl<'r> Reading<'r> {
         Some(Found { text: quote(&String::from_utf8_lossy(line)), line: number, stream })
     }
 
-    /// Looks for anchors in whole lines.
+    /// Looks for triggers in whole lines.
     fn scan(&mut self, stream: Stream, text: &[u8]) {
         if text.is_empty() {
             return;
@@ -188,11 +188,12 @@ impl<'r> Reading<'r> {
         let tables = self.tables;
         let base = self.lanes[stream as usize].lines;
         for (index, table) in tables.iter().enumerate() {
+            let triggers = table.triggers();
             let (mut counted, mut lines, mut from) = (0, base, 0);
             if !table.loose().is_empty() {
                 self.try_loose(index, stream, text, base);
             }
-            while let Some(end) = table.anchors().next(text, from) {
+            while let Some(end) = triggers.next(text, from) {
                 let start = memrchr2(b'\n', b'\r', &text[..end])
                     .map_or(0, |at| at + 1)
                     .max(end.saturating_sub(LINE_MAX / 2));

@@ -177,16 +177,19 @@ impl Clerk<'_> {
 
     /// A shell that fails without a word, even where nothing can fail.
     fn silence(&mut self, fault: &Fault) -> Decision {
-        if self.sight.speaker != Speaker::Shell {
+        // The same command again is counted elsewhere; here it is the variety that tells.
+        if self.sight.speaker != Speaker::Shell || self.ending.state == State::Alive || self.is_last_call() {
             return Decision::SILENT;
         }
         let limits = self.limits(Track::Silence, Firmness::Certain, Kind::Unknown);
-        let trivial = u32::from(self.sight.trivial);
+        let (trivial, bytes) = (u32::from(self.sight.trivial), self.ending.bytes);
         let agent = self.standing.agent_mut(self.moment.agent);
-        if !fault.silent {
+        // Not a word, or each time the same ones: either way the commands did not get as far as to speak.
+        let alike = fault.silent || agent.refrain == bytes;
+        agent.refrain = bytes;
+        if !alike {
             agent.silence = (0, 0);
             agent.silence_told = Rung::Observe;
-            return Decision::SILENT;
         }
         agent.silence = (agent.silence.0 + 1, agent.silence.1 + trivial);
         if agent.silence.1 < 2 {
@@ -254,11 +257,7 @@ impl Clerk<'_> {
 
     /// The answer to compare: a thing at its end is the same thing a minute later.
     fn answer(&self) -> Print {
-        if self.ending.state == State::Ended && self.sight.polls {
-            self.ending.masked
-        } else {
-            self.ending.bytes
-        }
+        if self.ending.state == State::Ended { self.ending.ageless } else { self.ending.bytes }
     }
 
     fn is_repeated_answer(&self) -> bool {
@@ -294,8 +293,9 @@ impl Clerk<'_> {
             told: before.map_or(Rung::Observe, |look| look.told),
             denials: before.map_or(0, |look| look.denials),
         };
-        let quiet = parallel || look.state == State::Alive || sight.waits;
-        let track = look_track(sight);
+        let mute = look_track(sight, look.state) == Track::Act && !self.ending.telling;
+        let quiet = parallel || mute || look.state == State::Alive || sight.waits;
+        let track = look_track(sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = if quiet { Rung::Observe } else { rung_of(limits, look.seen) };
         let seen = look.seen;

@@ -148,7 +148,7 @@ impl Court<'_> {
         if moved || parallel || out_of_view {
             return None;
         }
-        let track = look_track(self.sight);
+        let track = look_track(self.sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, look.seen, look.told, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
@@ -216,10 +216,8 @@ impl Court<'_> {
 /// everywhere else other words may make a difference.
 pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
     let vague = matches!(kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CodeError);
-    match (sight.speaker, sight.manner) {
-        (Speaker::Tool, Manner::Looks) if !vague => Track::Repeat,
-        _ => Track::Variant,
-    }
+    let same_anyway = sight.speaker == Speaker::Tool && sight.manner == Manner::Looks && !vague;
+    if same_anyway { Track::Repeat } else { Track::Variant }
 }
 
 /// A reason without a cause.
@@ -227,12 +225,13 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
 }
 
-/// Which look it is: at something that may move by itself, at something that stays, or no look at all.
-pub(super) fn look_track(sight: &Sight) -> Track {
-    match (sight.speaker, sight.manner) {
-        _ if sight.polls => Track::Poll,
-        (Speaker::Tool, Manner::Changes(_) | Manner::Unclear | Manner::Runs) => Track::Act,
-        _ => Track::Look,
+/// Which look it is: at the state of something, at something that stays, or no look at all.
+pub(super) fn look_track(sight: &Sight, state: State) -> Track {
+    let looks = sight.speaker == Speaker::Shell || sight.manner == Manner::Looks;
+    match (sight.polls || state == State::Ended, looks) {
+        (true, _) => Track::Poll,
+        (false, true) => Track::Look,
+        (false, false) => Track::Act,
     }
 }
 

@@ -136,6 +136,11 @@ pub fn alive_words() -> &'static [&'static str] {
     ALIVE
 }
 
+/// Words by which an answer tells that something waits for a person.
+pub fn person_words() -> &'static [&'static str] {
+    PERSON
+}
+
 /// Words by which an answer tells that something is at its end.
 pub fn ended_words() -> &'static [&'static str] {
     ENDED

@@ -21,6 +21,8 @@ const NAMES: usize = 64;
 const STATE_MAX: usize = 600;
 /// An error longer than this explains itself.
 const OPAQUE_MAX: usize = 200;
+/// An answer shorter than this is an acknowledgement.
+const TELLING: usize = 30;
 /// How much of an answer is masked to compare it; what differs after that is data.
 const MASKED_LINES: usize = 200;
 
@@ -90,7 +92,15 @@ pub fn ending(
     } else {
         Upshot::Fine
     };
-    Ending { upshot, bytes, masked, state: state(sight, &text) }
+    let telling = text.trim().len() >= TELLING;
+    Ending {
+        upshot,
+        bytes,
+        masked,
+        ageless: Print::of(&["ageless", &ageless(&text)]),
+        telling,
+        state: state(sight, &text),
+    }
 }
 
 fn is_our_denial(text: &str) -> bool {
@@ -100,10 +110,17 @@ fn is_our_denial(text: &str) -> bool {
 /// Did the call fail? A host that says so is believed, unless the diagnosis knows that its code is no error; a failure
 /// behind a host's "ok" counts only where the call was not there to change something.
 fn failed(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> bool {
-    let outcome_fine = matches!(observation.outcome, Outcome::Succeeded | Outcome::Exited { code: 0 });
     let said = said_ok.or(match observation.outcome {
+        Outcome::Succeeded | Outcome::Exited { code: 0 } => Some(true),
         Outcome::NoExitCode => None,
-        _ => Some(outcome_fine),
+        Outcome::Exited { .. }
+        | Outcome::Signalled { .. }
+        | Outcome::TimedOut
+        | Outcome::Interrupted
+        | Outcome::Rejected
+        | Outcome::Threw
+        | Outcome::ReportedFailure
+        | Outcome::Denied => Some(false),
     });
     match (diagnosis.kind, said) {
         (Kind::NotAnError, _) => false,
@@ -170,17 +187,14 @@ fn voice(kind: Kind, text: &str) -> Voice {
 /// How firmly the cause stands. A tool with named arguments answers the same arguments the same way, so even a cause
 /// without a name is certain there, as long as it does not come and go by itself.
 fn firmness(sight: &Sight, diagnosis: &Diagnosis) -> Firmness {
-    let by_kind = preset::firmness(diagnosis.kind);
-    let by_kind = match diagnosis.transient {
-        true => by_kind.min(Firmness::Likely).min(preset::firmness(diagnosis.kind)),
-        false => by_kind,
-    };
     let steady = matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure);
-    match (by_kind, sight.speaker) {
-        (Firmness::Likely, Speaker::Tool) if steady && !diagnosis.transient => Firmness::Certain,
-        (Firmness::Certain, Speaker::Shell) if diagnosis.confidence < GUESS => Firmness::Likely,
-        (Firmness::Certain, _) if diagnosis.transient => Firmness::Likely,
-        (firmness, _) => firmness,
+    let guessed = sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS;
+    match preset::firmness(diagnosis.kind) {
+        Firmness::Certain if diagnosis.transient || guessed => Firmness::Likely,
+        Firmness::Likely if sight.speaker == Speaker::Tool && steady && !diagnosis.transient => {
+            Firmness::Certain
+        }
+        firmness @ (Firmness::Certain | Firmness::Likely | Firmness::Patient) => firmness,
     }
 }
 
@@ -197,7 +211,7 @@ fn stopped_roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &str) 
     if line.trim_start().starts_with("sudo:") {
         roots.push(Print::of(&["program", "sudo"]));
     }
-    if sight.speaker == Speaker::Tool && denies_tool(line) {
+    if sight.speaker == Speaker::Tool && denies_tool(line, &call.tool) {
         roots.push(Print::of(&["tool", &call.tool.to_lowercase()]));
     }
     if diagnosis.kind == Kind::Conflict && sight.creates {
@@ -207,8 +221,9 @@ fn stopped_roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &str) 
 }
 
 /// Does the line say that there is no such tool?
-fn denies_tool(line: &str) -> bool {
-    let line = line.to_lowercase();
+fn denies_tool(line: &str, tool: &str) -> bool {
+    let line = line.to_lowercase().replace(&tool.to_lowercase(), " ").replace(['\'', '"', '`'], " ");
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     preset::signs_of_no_tool().iter().any(|sign| line.contains(sign))
 }
 
@@ -234,6 +249,16 @@ fn shell_manner(call: &Call, script: &Script) -> Manner {
     let workers = || script.commands().iter().filter(|command| command.then != Join::Wraps);
     if workers().count() > 0 && workers().all(|command| command.program == "sleep") {
         return Manner::Waits;
+    }
+    // In a shell that stays open, these change what every later command finds.
+    let prepares = |command: &Command| {
+        matches!(
+            command.program.as_str(),
+            "cd" | "pushd" | "popd" | "export" | "source" | "." | "unset" | "alias"
+        )
+    };
+    if workers().count() > 0 && workers().all(prepares) {
+        return Manner::Changes(Change::Install);
     }
     match nature::of(call) {
         Nature::ReadOnly => Manner::Looks,
@@ -338,7 +363,9 @@ fn state(sight: &Sight, text: &str) -> State {
     }
     let text = text.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| contains_word(&text, word));
-    if says(preset::alive_words()) {
+    if says(preset::person_words()) {
+        State::Ended
+    } else if says(preset::alive_words()) {
         State::Alive
     } else if says(preset::ended_words()) {
         State::Ended
@@ -442,6 +469,27 @@ fn names<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Print> {
 /// What stands between quotes in a line.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split(['\'', '"', '`', '‘', '’', '“', '”']).skip(1).step_by(2)
+}
+
+/// The answer with one sign for every age: `3m`, `2h15m`, `5 minutes ago`.
+fn ageless(text: &str) -> String {
+    let is_age = |word: &str| {
+        let word = word.trim_matches(|sign: char| !sign.is_alphanumeric());
+        let starts = word.starts_with(|sign: char| sign.is_ascii_digit());
+        starts
+            && word.ends_with(['s', 'm', 'h', 'd'])
+            && word.chars().all(|sign| sign.is_ascii_digit() || "smhd".contains(sign))
+    };
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches('s');
+        matches!(word, "second" | "minute" | "hour" | "day" | "sec" | "min")
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = words.iter().enumerate().map(|(at, word)| {
+        let counted = words.get(at + 1).is_some_and(|next| is_unit(next));
+        if is_age(word) || counted { "<age>" } else { word }
+    });
+    plain.collect::<Vec<_>>().join(" ")
 }
 
 fn last_line(text: &str) -> &str {

@@ -199,6 +199,10 @@ pub struct Ending {
     pub bytes: Print,
     /// The answer without what differs by accident: numbers, times, ids.
     pub masked: Print,
+    /// The answer without the ages in it, which grow by themselves.
+    pub ageless: Print,
+    /// The answer is long enough to show whether something moved.
+    pub telling: bool,
     /// What the answer says of the thing looked at.
     pub state: State,
 }

@@ -183,8 +183,10 @@ pub struct Agent {
     pub last: Print,
     /// In which turn of the user that was.
     pub turn: u32,
-    /// How many shell commands in a row failed without a word, and how many of them could not have failed.
+    /// How many shell commands in a row failed alike, and how many of them could not have failed.
     pub silence: (u32, u32),
+    /// What the last one of them said.
+    pub refrain: Print,
     /// What it was told of the silence.
     pub silence_told: Rung,
     /// How many looks in a row were answered before.
@@ -205,6 +207,7 @@ impl Agent {
             last: Print(0),
             turn: 0,
             silence: (0, 0),
+            refrain: Print(0),
             silence_told: Rung::Observe,
             reruns: 0,
             denied: 0,

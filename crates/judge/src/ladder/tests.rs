@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::replay::{Recorded, Replay};
+use super::see;
 use super::sight::{
     Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
@@ -229,6 +230,32 @@ fn what_is_on_its_way_may_be_watched_for_ever() {
 }
 
 #[test]
+fn what_waits_for_a_person_does_not_move_by_being_watched() {
+    let look = tool("get_ticket", json!({ "id": 7 }), true, "{\"status\":\"waiting for approval\"}");
+    check(&std::iter::repeat_n(look, 5).collect::<Vec<_>>(), "observe observe note hint deny!");
+    let run: Vec<Ran> =
+        (3..8).map(|age| sh("docker ps -a", 0, &format!("db  Exited (1) {age} minutes ago"))).collect();
+    check(&run, "observe observe note hint deny!");
+}
+
+#[test]
+fn a_changed_shell_may_find_what_was_missing() {
+    let run = sh("python app.py", 1, "ModuleNotFoundError: No module named 'flask'");
+    check(&[run.clone(), sh("source .venv/bin/activate", 0, ""), run], "note observe note");
+    let build =
+        sh("npm test", 254, "npm error enoent Could not read package.json: no such file or directory");
+    check(&[build.clone(), sh("cd app", 0, ""), build], "note observe note");
+}
+
+#[test]
+fn a_tool_that_nobody_has_is_refused_whatever_it_is_given() {
+    let ask = |q: u32| {
+        tool("search_web", json!({ "q": q }), false, "Error: Tool 'search_web' not found. Available: bash")
+    };
+    check(&[ask(1), ask(2)], "note deny!");
+}
+
+#[test]
 fn a_debugger_that_steps_is_never_stuck() {
     let run: Vec<Ran> = (0..9)
         .map(|line| tool("gdb_command", json!({ "command": "next" }), true, &format!("{line}\tx = f(x)")))
@@ -354,6 +381,52 @@ fn a_long_session_stays_small_and_quick() {
     assert!(standing.size() <= 3 * super::standing::CAPACITY + 64, "{}", standing.size());
 }
 
+/// Compares two calls: `exact`, `intent`, or `other` where they have neither in common.
+fn alike(one: Call, other: Call) -> &'static str {
+    let (one, other) = (see::sight(&one), see::sight(&other));
+    match (one.exact == other.exact, one.intent == other.intent) {
+        (true, _) => "exact",
+        (false, true) => "intent",
+        (false, false) => "other",
+    }
+}
+
+#[test]
+fn cosmetics_do_not_make_another_call_and_real_differences_do() {
+    let read = |input: Value| Call::new("Read", input);
+    let path = |path: &str| read(json!({ "file_path": path }));
+    assert_eq!(alike(path("/w/a.rs"), path("/w//./a.rs")), "exact");
+    assert_eq!(alike(path("/w/a.rs"), path("/w/b.rs")), "other");
+    let ask = |why: &str| read(json!({ "file_path": "/w/a.pdf", "question": why }));
+    assert_eq!(alike(ask("Who?"), ask("What?")), "intent");
+    let stray = |value: Value| Call::new("page_down", value);
+    assert_eq!(alike(stray(json!({ "": "" })), stray(json!({ "": {} }))), "exact");
+    assert_eq!(alike(stray(json!({ "": "" })), stray(json!({}))), "other");
+    assert_eq!(alike(Call::shell("cargo check"), Call::shell("cargo  check 2>&1 | tail -20")), "intent");
+    assert_eq!(alike(Call::shell("npm run dev"), Call::shell("npm run dev &")), "intent");
+    assert_eq!(alike(Call::shell("grep a src"), Call::shell("grep b src")), "other");
+}
+
+#[test]
+fn a_command_is_known_by_what_it_changes() {
+    let manner = |line: &str| see::sight(&Call::shell(line)).manner;
+    for (line, expected) in [
+        ("cd /w && grep -n x a.py", Manner::Looks),
+        ("sleep 30", Manner::Waits),
+        ("pytest -q", Manner::Runs),
+        ("pip install flask", Manner::Changes(Change::Install)),
+        ("git commit -am x", Manner::Changes(Change::Git)),
+        ("sed -i 's/a/b/' a.py", Manner::Changes(Change::Edit)),
+        ("cat <<'EOF' > a.py\nprint(1)\nEOF", Manner::Changes(Change::Edit)),
+        ("python3 -c 'open(\"a\", \"w\")'", Manner::Changes(Change::Script)),
+        ("touch a.py", Manner::Changes(Change::Trifle)),
+        ("echo retry >> notes.txt", Manner::Changes(Change::Trifle)),
+        ("rm -rf build", Manner::Changes(Change::Files)),
+    ] {
+        assert_eq!(manner(line), expected, "{line}");
+    }
+}
+
 fn print(sort: &str, number: u64) -> Print {
     Print::of(&[sort, &number.to_string()])
 }
@@ -405,7 +478,14 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         _ => Upshot::Failed(fault),
     };
     let state = [State::Unsaid, State::Unsaid, State::Alive, State::Ended][(answer % 4) as usize];
-    Ending { upshot, bytes: print("bytes", answer), masked: print("masked", answer), state }
+    Ending {
+        upshot,
+        bytes: print("bytes", answer),
+        masked: print("masked", answer),
+        ageless: print("ageless", answer),
+        telling: true,
+        state,
+    }
 }
 
 fn moment_of(agent: u64) -> Moment {

@@ -1,8 +1,12 @@
 //! Finds the lines worth reading: one pass over the output, whatever the number of rules.
 //!
-//! Every pattern contributes a short *anchor*, six bytes that any line it matches must contain. A Wu-Manber search over
-//! all anchors skips through the text by up to four bytes a step; only lines with an anchor are looked at closely.
-//! Letter case is folded for ASCII. The tables are plain numbers, so the build script can write them into the binary.
+//! Every pattern has an *anchor*: six bytes that any line it matches must contain, chosen to be rare in ordinary output.
+//! Ten thousand anchors are too many to skip through a text quickly, so there is a second, much smaller set of *triggers*
+//! that covers all patterns: a line without a trigger has no pattern and is never looked at. Both sets are searched after
+//! Wu and Manber, by up to four bytes a step. Letter case is folded for ASCII. The tables are plain bytes, so the build
+//! script can write them into the binary.
+
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use super::file::as_regex;
 
@@ -105,33 +109,78 @@ impl<'t> Anchors<'t> {
     }
 }
 
-/// Returns the anchors of a pattern: one for plain text, one for each branch of a regular expression.
-/// Nothing is returned where some line could match without any six fixed bytes.
-pub fn of_pattern(pattern: &str) -> Option<Vec<[u8; WIDTH]>> {
-    match as_regex(pattern) {
-        None => rarest(&pattern.to_ascii_lowercase()).map(|anchor| vec![anchor]),
-        Some(source) => {
-            let branches = branches(source);
-            branches
-                .iter()
-                .map(|branch| fixed_runs(branch).iter().filter_map(|run| rarest(run)).min_by_key(cost))
-                .collect()
-        }
+/// How often each six bytes stand in output that is printed when nothing is wrong.
+#[derive(Debug, Default)]
+pub struct Ordinary(HashMap<[u8; WIDTH], u32>);
+
+impl Ordinary {
+    /// Counts a sample of such output.
+    pub fn count(sample: &str) -> Ordinary {
+        let mut counts = HashMap::new();
+        windows(&sample.to_ascii_lowercase()).for_each(|window| *counts.entry(window).or_default() += 1);
+        Ordinary(counts)
+    }
+
+    /// Estimates how common a window is: what stands in the sample is much more so than anything else; letters count by
+    /// their share in English, digits and signs as rarer.
+    fn cost(&self, window: &[u8; WIDTH]) -> u32 {
+        const BY_SHARE: &[u8] = b" etaoinsrhldcumfpgwybvkxjqz";
+        let share = |byte: &u8| {
+            BY_SHARE.iter().position(|common| common == byte).map_or(4, |place| 30 - place as u32)
+        };
+        1000 * self.0.get(window).copied().unwrap_or(0) + window.iter().map(share).sum::<u32>()
     }
 }
 
-/// Picks the six bytes of `text` that are least likely to stand in an ordinary line.
-fn rarest(text: &str) -> Option<[u8; WIDTH]> {
-    let windows = text.as_bytes().windows(WIDTH).filter_map(|window| <[u8; WIDTH]>::try_from(window).ok());
-    windows.min_by_key(cost)
+fn windows(text: &str) -> impl Iterator<Item = [u8; WIDTH]> {
+    text.as_bytes().windows(WIDTH).filter_map(|window| window.try_into().ok())
 }
 
-/// Estimates how common a window is: letters by their share in English, digits and signs as rarer.
-fn cost(window: &[u8; WIDTH]) -> u32 {
-    const BY_SHARE: &[u8] = b" etaoinsrhldcumfpgwybvkxjqz";
-    let share =
-        |byte: &u8| BY_SHARE.iter().position(|common| common == byte).map_or(4, |place| 30 - place as u32);
-    window.iter().map(share).sum()
+/// For each branch of a pattern, the windows that every line it matches must contain (plain text is one branch).
+/// Nothing is returned where some line could match without any six fixed bytes.
+pub fn of_pattern(pattern: &str) -> Option<Vec<Vec<[u8; WIDTH]>>> {
+    let branches: Vec<Vec<[u8; WIDTH]>> = match as_regex(pattern) {
+        None => vec![windows(&pattern.to_ascii_lowercase()).collect()],
+        Some(source) => {
+            let runs = |branch: &str| fixed_runs(branch).iter().flat_map(|run| windows(run)).collect();
+            branches(source).into_iter().map(runs).collect()
+        }
+    };
+    branches.iter().all(|windows| !windows.is_empty()).then_some(branches)
+}
+
+/// Picks the window that is least likely to stand in an ordinary line.
+pub fn rarest(windows: &[[u8; WIDTH]], ordinary: &Ordinary) -> Option<[u8; WIDTH]> {
+    windows.iter().copied().min_by_key(|window| ordinary.cost(window))
+}
+
+/// Picks few windows so that every branch has one of them: again and again the one that serves most branches for what it
+/// costs in lines that are looked at in vain.
+pub fn cover(branches: &[Vec<[u8; WIDTH]>], ordinary: &Ordinary) -> Vec<[u8; WIDTH]> {
+    let mut serves: BTreeMap<[u8; WIDTH], Vec<usize>> = BTreeMap::new();
+    for (branch, windows) in branches.iter().enumerate() {
+        windows.iter().for_each(|window| serves.entry(*window).or_default().push(branch));
+    }
+    let price = |window: &[u8; WIDTH]| u64::from(1 + 30 * ordinary.0.get(window).copied().unwrap_or(0));
+    let worth = |count: usize, window: &[u8; WIDTH]| 1_000_000 * count as u64 / price(window);
+    let mut queue: BinaryHeap<(u64, [u8; WIDTH])> =
+        serves.iter().map(|(window, branches)| (worth(branches.len(), window), *window)).collect();
+    let mut open = vec![true; branches.len()];
+    let mut chosen = Vec::new();
+    while let Some((promised, window)) = queue.pop() {
+        let served = serves.entry(window).or_default();
+        served.retain(|branch| open[*branch]);
+        match worth(served.len(), &window) {
+            _ if served.is_empty() => {}
+            // Others have taken some of what it served: it has to queue again.
+            now if now < promised => queue.push((now, window)),
+            _ => {
+                served.iter().for_each(|branch| open[*branch] = false);
+                chosen.push(window);
+            }
+        }
+    }
+    chosen
 }
 
 /// Splits a regular expression at its outermost `|`.
@@ -213,8 +262,8 @@ mod tests {
     fn anchors_of_a_pattern_stand_in_every_line_it_matches() {
         let check = |pattern: &str, expected: &[&str]| {
             let found = of_pattern(pattern).unwrap_or_default();
-            let found: Vec<_> =
-                found.iter().map(|anchor| String::from_utf8_lossy(anchor).into_owned()).collect();
+            let found = found.iter().filter_map(|windows| rarest(windows, &Ordinary::default()));
+            let found: Vec<_> = found.map(|anchor| String::from_utf8_lossy(&anchor).into_owned()).collect();
             assert_eq!(found, expected, "{pattern}");
         };
         check("killed", &["killed"]);
@@ -223,6 +272,23 @@ mod tests {
         check(r"/colou?r mode|no such thing/", &["r mode", "o such"]);
         check(r"/(foobar|foobaz)/", &[]);
         check(r"/a{3}bcdefgh/", &["bcdefg"]);
+    }
+
+    #[test]
+    fn a_window_that_stands_in_ordinary_output_is_avoided() {
+        let ordinary = Ordinary::count("0 failed, 12 passed");
+        let windows = of_pattern("failed to fetch").unwrap_or_default();
+        let anchor = rarest(&windows[0], &ordinary).unwrap_or_default();
+        assert!(!b"0 failed, 12 passed".windows(WIDTH).any(|window| window == anchor));
+    }
+
+    #[test]
+    fn a_cover_serves_every_branch_with_few_windows() {
+        let patterns = ["file not found", "host not found", "killed"];
+        let branches: Vec<_> = patterns.iter().filter_map(|pattern| of_pattern(pattern)).flatten().collect();
+        let chosen = cover(&branches, &Ordinary::default());
+        assert_eq!(chosen.len(), 2);
+        assert!(branches.iter().all(|windows| windows.iter().any(|window| chosen.contains(window))));
     }
 
     #[test]

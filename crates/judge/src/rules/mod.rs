@@ -15,7 +15,7 @@ use regex_lite::Regex;
 
 use crate::kind::Kind;
 use crate::verdict::{Effect, FixBy};
-use anchors::Anchors;
+use anchors::{Anchors, Ordinary};
 pub use example::Surprise;
 use file::RuleError;
 use packed::{ListOf, Marks, Numbers, Packed, TOOL_MARK, mark};
@@ -66,7 +66,7 @@ impl Table {
     /// Reads a user's rule file. What can be used is used; the rest is named.
     pub fn from_toml(text: &str) -> (Table, Vec<RuleError>) {
         let (rows, errors) = file::read(text);
-        (Table::new(Packed::pack(&rows)), errors)
+        (Table::new(Packed::pack(&rows, &Ordinary::default())), errors)
     }
 
     fn new(packed: Packed) -> Table {
@@ -91,6 +91,12 @@ impl Table {
         self.packed.pattern_count()
     }
 
+    /// What marks a line as worth a look.
+    pub(crate) fn triggers(&self) -> Anchors<'_> {
+        self.packed.triggers()
+    }
+
+    /// What marks a pattern as worth a try on a line.
     pub(crate) fn anchors(&self) -> Anchors<'_> {
         self.packed.anchors()
     }

@@ -9,11 +9,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::anchors::{self, Anchors};
+use super::anchors::{self, Anchors, Ordinary, WIDTH};
 use super::file::{self, FileRule};
 use crate::kind::Kind;
 
-const SECTIONS: usize = 10;
+const SECTIONS: usize = 13;
 const HEADER: usize = SECTIONS * 8;
 /// Numbers in a rule's record: its name, its marks, and start and length of each of its lists.
 const RULE_NUMBERS: usize = 2 + 2 * LISTS;
@@ -39,9 +39,10 @@ enum Section {
     /// Start and length of every text.
     Words,
     Text,
-    Shift,
-    Heads,
-    Entries,
+    /// The search tables of all anchors, three sections.
+    Anchors,
+    /// The search tables of the triggers, three sections.
+    Triggers = Section::Anchors as isize + 3,
 }
 
 /// The lists of a rule, in the order of its record.
@@ -121,9 +122,9 @@ impl Packed {
         Packed { bytes: Cow::Borrowed(bytes) }
     }
 
-    /// Packs rows, in their order.
-    pub fn pack(rows: &[FileRule]) -> Packed {
-        Packer::default().pack(rows)
+    /// Packs rows, in their order. Their patterns are anchored on what is rare in `ordinary` output.
+    pub fn pack(rows: &[FileRule], ordinary: &Ordinary) -> Packed {
+        Packer::default().pack(rows, ordinary)
     }
 
     /// How many rules there are.
@@ -177,13 +178,19 @@ impl Packed {
         Numbers(self.section(Section::Loose))
     }
 
-    /// The search tables.
+    /// The search tables of all anchors.
     pub fn anchors(&self) -> Anchors<'_> {
-        Anchors {
-            shift: self.section(Section::Shift),
-            heads: self.section(Section::Heads),
-            entries: self.section(Section::Entries),
-        }
+        self.search_tables(Section::Anchors)
+    }
+
+    /// The search tables of the triggers: a line without one has no anchor that matters.
+    pub fn triggers(&self) -> Anchors<'_> {
+        self.search_tables(Section::Triggers)
+    }
+
+    fn search_tables(&self, first: Section) -> Anchors<'_> {
+        let [shift, heads, entries] = [0, 1, 2].map(|offset| self.section_at(first as usize + offset));
+        Anchors { shift, heads, entries }
     }
 
     /// A text by its number.
@@ -202,8 +209,11 @@ impl Packed {
     }
 
     fn section(&self, section: Section) -> &[u8] {
-        let (start, length) =
-            (number(&self.bytes, 2 * section as usize), number(&self.bytes, 2 * section as usize + 1));
+        self.section_at(section as usize)
+    }
+
+    fn section_at(&self, place: usize) -> &[u8] {
+        let (start, length) = (number(&self.bytes, 2 * place), number(&self.bytes, 2 * place + 1));
         &self.bytes[start as usize..(start + length) as usize]
     }
 
@@ -242,6 +252,14 @@ impl<'p> Numbers<'p> {
     }
 }
 
+/// By what patterns are found.
+struct Hooks {
+    /// Patterns that must be tried on every line.
+    loose: Vec<u16>,
+    anchors: Vec<([u8; WIDTH], u16)>,
+    triggers: Vec<([u8; WIDTH], u16)>,
+}
+
 /// Gathers texts, patterns and lists, each written once.
 #[derive(Default)]
 struct Packer {
@@ -255,7 +273,7 @@ struct Packer {
 }
 
 impl Packer {
-    fn pack(mut self, rows: &[FileRule]) -> Packed {
+    fn pack(mut self, rows: &[FileRule], ordinary: &Ordinary) -> Packed {
         let mut records: Vec<u32> = Vec::new();
         let mut claims: HashMap<u16, Vec<u16>> = HashMap::new();
         let mut textless = Vec::new();
@@ -276,8 +294,8 @@ impl Packer {
                 records.push(list.len() as u32);
             }
         }
-        let (loose, pairs) = self.anchor_pairs();
-        let anchors = anchors::build(&pairs);
+        let Hooks { loose, anchors, triggers } = self.hooks(rows, ordinary);
+        let [anchors, triggers] = [anchors, triggers].map(|pairs| anchors::build(&pairs));
         let mut pattern_records: Vec<u32> = Vec::new();
         for (index, (word, is_regex, cased)) in self.patterns.clone().into_iter().enumerate() {
             let claims = claims.remove(&(index as u16)).unwrap_or_default();
@@ -300,6 +318,9 @@ impl Packer {
             anchors.0,
             anchors.1,
             anchors.2,
+            triggers.0,
+            triggers.1,
+            triggers.2,
         ];
         let mut header = Vec::with_capacity(HEADER);
         let mut start = HEADER as u32;
@@ -328,18 +349,31 @@ impl Packer {
         [any, unless, with, without, show, command, row.status.clone(), exit, program, last, tools, advice]
     }
 
-    fn anchor_pairs(&self) -> (Vec<u16>, Vec<([u8; anchors::WIDTH], u16)>) {
-        let (mut loose, mut pairs) = (Vec::new(), Vec::new());
-        let mut written: Vec<_> =
-            self.pattern_numbers.iter().map(|((text, _), number)| (*number, text)).collect();
+    /// Finds out by what each pattern that is searched in whole outputs can be found. `unless` and `command` see one line.
+    fn hooks(&self, rows: &[FileRule], ordinary: &Ordinary) -> Hooks {
+        let searched = rows.iter().flat_map(|row| {
+            let lists = [&row.any, &row.with, &row.without, &row.show];
+            lists.into_iter().flatten().map(|pattern| (pattern.clone(), row.cased))
+        });
+        let mut written: Vec<_> = searched
+            .filter_map(|key| self.pattern_numbers.get(&key).map(|number| (*number, key.0)))
+            .collect();
         written.sort_unstable();
+        written.dedup();
+        let (mut loose, mut anchors, mut all_branches) = (Vec::new(), Vec::new(), Vec::new());
         for (number, text) in written {
-            match anchors::of_pattern(text) {
-                Some(anchors) => pairs.extend(anchors.into_iter().map(|anchor| (anchor, number))),
+            match anchors::of_pattern(&text) {
+                Some(branches) => {
+                    let rarest = branches.iter().filter_map(|windows| anchors::rarest(windows, ordinary));
+                    anchors.extend(rarest.map(|anchor| (anchor, number)));
+                    all_branches.extend(branches);
+                }
                 None => loose.push(number),
             }
         }
-        (loose, pairs)
+        let triggers =
+            anchors::cover(&all_branches, ordinary).into_iter().map(|window| (window, 0)).collect();
+        Hooks { loose, anchors, triggers }
     }
 
     fn pattern_list(&mut self, patterns: &[String], cased: bool) -> Vec<u16> {
