@@ -244,6 +244,9 @@ impl<'r> Reading<'r> {
             return;
         }
         let line = String::from_utf8_lossy(line);
+        if is_dumped_entry(&line) {
+            return;
+        }
         lower_into(&mut self.lower, &line);
         for pattern in wanted {
             take(table, findings, pattern, &line, &self.lower, stream, number);
@@ -298,6 +301,18 @@ fn note(place: &mut Option<Box<Span>>, pattern: u16, found: impl Fn() -> Found) 
 }
 
 /// Shortens a line to what can be quoted.
+/// Is the line one entry of a dumped table of codes, such as `'429': 'Too Many Requests',` or `'EADDRINUSE',`?
+///
+/// An HTTP client that prints its error prints its whole configuration too, and that names every failure there is.
+fn is_dumped_entry(line: &str) -> bool {
+    let entry = line.trim().trim_end_matches(',');
+    let Some(inside) = entry.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) else {
+        return false;
+    };
+    let key = inside.split_once("': '").map_or(inside, |(key, _)| key);
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
 fn quote(line: &str) -> String {
     let line = line.trim();
     match line.char_indices().nth(QUOTE_MAX) {
