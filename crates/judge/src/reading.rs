@@ -300,7 +300,6 @@ fn note(place: &mut Option<Box<Span>>, pattern: u16, found: impl Fn() -> Found) 
     }
 }
 
-/// Shortens a line to what can be quoted.
 /// Is the line one entry of a dumped table of codes, such as `'429': 'Too Many Requests',` or `'EADDRINUSE',`?
 ///
 /// An HTTP client that prints its error prints its whole configuration too, and that names every failure there is.
@@ -310,9 +309,11 @@ fn is_dumped_entry(line: &str) -> bool {
         return false;
     };
     let key = inside.split_once("': '").map_or(inside, |(key, _)| key);
-    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    !key.is_empty()
+        && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
+/// Shortens a line to what can be quoted.
 fn quote(line: &str) -> String {
     let line = line.trim();
     match line.char_indices().nth(QUOTE_MAX) {
