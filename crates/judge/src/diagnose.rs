@@ -352,3 +352,22 @@ fn is_whole(text: &str, start: usize, name: &str) -> bool {
     let closes = name.ends_with(':') || !goes_on(after);
     opens && closes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::names_loopback;
+
+    #[test]
+    fn only_a_whole_loopback_name_or_a_socket_file_is_this_machine() {
+        let check = |text: &str, local: bool| assert_eq!(names_loopback(text), local, "{text}");
+        check("connect ECONNREFUSED 127.0.0.1:5432", true);
+        check("connect ECONNREFUSED ::1:5432", true);
+        check("http://[::1]:8080/", true);
+        check("unix:///var/run/docker.sock", true);
+        check("dial /run/app.sock: no such file or directory", true);
+        check("Network.Socket.connect: timeout", false);
+        check("Failed to connect to 2001:db8::17 port 80", false);
+        check("no route to 10.0.0.0/8", false);
+        check("mylocalhost.example.com", false);
+    }
+}

@@ -16,7 +16,7 @@ const CARRY_MAX: usize = 64 * 1024;
 /// What of a quoted line is kept.
 const QUOTE_MAX: usize = 600;
 /// How often one pattern is looked at closely before only the end of the output counts for it.
-const LOOKS_MAX: u32 = 20_000;
+const LOOKS_MAX: u32 = 1_000;
 /// The last part of each stream is read again for patterns that were cut off by `LOOKS_MAX`.
 const TAIL: usize = 8 * 1024;
 
@@ -214,16 +214,9 @@ impl<'r> Reading<'r> {
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]);
             lower_into(&mut self.lower, &line);
+            let line = Line { text: &line, lower: &self.lower, stream, number: base + number as u64 + 1 };
             for pattern in table.loose().iter() {
-                take(
-                    table,
-                    &mut self.findings[index],
-                    pattern,
-                    &line,
-                    &self.lower,
-                    stream,
-                    base + number as u64 + 1,
-                );
+                self.findings[index].take(table, pattern, line);
             }
         }
     }
@@ -248,11 +241,13 @@ impl<'r> Reading<'r> {
             return;
         }
         lower_into(&mut self.lower, &line);
-        for pattern in wanted {
-            take(table, findings, pattern, &line, &self.lower, stream, number);
+        let line = Line { text: &line, lower: &self.lower, stream, number };
+        let matching = wanted.into_iter().filter(|pattern| findings.take(table, *pattern, line)).count();
+        if matching == 0 {
+            return;
         }
-        self.now = hint::date_in_line(&line).or(self.now);
-        self.hint = match (self.hint, hint::in_line(&line, self.now)) {
+        self.now = hint::date_in_line(line.text).or(self.now);
+        self.hint = match (self.hint, hint::in_line(line.text, self.now)) {
             (Some(before), Some(here)) => Some(before.or(here)),
             (before, here) => before.or(here),
         };
@@ -270,26 +265,32 @@ pub(crate) struct Seen {
     pub(crate) last_line: Option<Found>,
 }
 
-/// Notes that `line` has `pattern`, if it has, for the pattern itself and for the rules that claim it.
-fn take(
-    table: &Table,
-    findings: &mut Findings,
-    pattern: u16,
-    line: &str,
-    lower: &str,
+/// A line that is looked at.
+#[derive(Clone, Copy)]
+struct Line<'l> {
+    text: &'l str,
+    /// The same in ASCII lower case.
+    lower: &'l str,
     stream: Stream,
     number: u64,
-) {
-    if !table.matches(pattern, line, lower) {
-        return;
-    }
-    let found = || Found { text: quote(line), line: number, stream };
-    note(&mut findings.patterns[usize::from(pattern)], pattern, found);
-    for rule in table.claims(pattern) {
-        let elsewhere = rule.stream().is_some_and(|wanted| stream != Stream::Merged && stream != wanted);
-        if !elsewhere && !rule.unless().any_in(line, lower) {
-            note(&mut findings.rules[usize::from(rule.number())], pattern, found);
+}
+
+impl Findings {
+    /// Notes that the line has the pattern, for the pattern itself and for the rules that claim it; says whether it has.
+    fn take(&mut self, table: &Table, pattern: u16, line: Line<'_>) -> bool {
+        if !table.matches(pattern, line.text, line.lower) {
+            return false;
         }
+        let found = || Found { text: quote(line.text), line: line.number, stream: line.stream };
+        note(&mut self.patterns[usize::from(pattern)], pattern, found);
+        for rule in table.claims(pattern) {
+            let elsewhere =
+                rule.stream().is_some_and(|wanted| line.stream != Stream::Merged && line.stream != wanted);
+            if !elsewhere && !rule.unless().any_in(line.text, line.lower) {
+                note(&mut self.rules[usize::from(rule.number())], pattern, found);
+            }
+        }
+        true
     }
 }
 

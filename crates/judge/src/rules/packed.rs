@@ -189,8 +189,8 @@ impl Packed {
     }
 
     fn search_tables(&self, first: Section) -> Anchors<'_> {
-        let [shift, heads, entries] = [0, 1, 2].map(|offset| self.section_at(first as usize + offset));
-        Anchors { shift, heads, entries }
+        let [bits, heads, entries] = [0, 1, 2].map(|offset| self.section_at(first as usize + offset));
+        Anchors { bits, heads, entries }
     }
 
     /// A text by its number.
