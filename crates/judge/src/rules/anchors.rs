@@ -244,6 +244,11 @@ fn fixed_runs(branch: &str) -> Vec<String> {
         let fixed = match sign {
             '\\' => match signs.next() {
                 Some(next) if !next.is_alphanumeric() => Some(next),
+                // The two digits of a code are not text.
+                Some('x') => {
+                    let _code = signs.by_ref().take(2).count();
+                    None
+                }
                 Some(_) | None => None,
             },
             '[' if !class => {
@@ -300,6 +305,7 @@ mod tests {
         check(r"/colou?r mode|no such thing/", &["r mode", "o such"]);
         check(r"/(foobar|foobaz)/", &[]);
         check(r"/a{3}bcdefgh/", &["bcdefg"]);
+        check(r"/\x27 absent/", &["absent"]);
     }
 
     #[test]
