@@ -237,6 +237,9 @@ impl<'r> Reading<'r> {
             return;
         }
         let line = String::from_utf8_lossy(line);
+        if is_dumped_entry(&line) {
+            return;
+        }
         lower_into(&mut self.lower, &line);
         let line = Line { text: &line, lower: &self.lower, stream, number };
         let matching = wanted.into_iter().filter(|pattern| findings.take(table, *pattern, line)).count();
@@ -296,6 +299,19 @@ fn note(place: &mut Option<Box<Span>>, pattern: u16, found: impl Fn() -> Found) 
         Some(span) => span.last = found(),
         None => *place = Some(Box::new(Span { first: found(), last: found(), pattern })),
     }
+}
+
+/// Is the line one entry of a dumped table of codes, such as `'429': 'Too Many Requests',` or `'EADDRINUSE',`?
+///
+/// An HTTP client that prints its error prints its whole configuration too, and that names every failure there is.
+fn is_dumped_entry(line: &str) -> bool {
+    let entry = line.trim().trim_end_matches(',');
+    let Some(inside) = entry.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) else {
+        return false;
+    };
+    let key = inside.split_once("': '").map_or(inside, |(key, _)| key);
+    !key.is_empty()
+        && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// Shortens a line to what can be quoted.
