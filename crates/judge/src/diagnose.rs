@@ -205,7 +205,7 @@ impl Case<'_> {
             true => row.advice.iter().map(|key| (*key).to_owned()).collect(),
             false => rule.advice().iter().map(str::to_owned).collect(),
         };
-        let transient = rule.transient().unwrap_or(row.transient) && !self.is_local(rule, evidence.as_ref());
+        let transient = rule.transient().unwrap_or(row.transient && !self.is_local(rule, evidence.as_ref()));
         Diagnosis {
             kind: rule.kind(),
             stage: self.stage(rule.kind()),
