@@ -119,12 +119,7 @@ impl Case<'_> {
     /// Picks the strongest rule of a table that fits this case.
     fn best(&self, table: &Table, findings: &Findings) -> Option<Diagnosis> {
         let mut best: Option<(i32, Rule<'_>, Option<&Span>)> = None;
-        let proven = findings
-            .rules
-            .iter()
-            .enumerate()
-            .filter_map(|(number, span)| Some((number as u16, span.as_deref()?)));
-        let proven = proven.map(|(number, span)| (table.rule(number), Some(span)));
+        let proven = findings.rules.iter().map(|(number, span)| (table.rule(*number), Some(span)));
         for (rule, span) in proven.chain(table.textless().map(|rule| (rule, None))) {
             if !self.fits(findings, rule) {
                 continue;
@@ -193,8 +188,7 @@ impl Case<'_> {
     }
 
     fn explain(&self, table: &Table, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> Diagnosis {
-        let shown =
-            rule.show().numbers().find_map(|pattern| findings.patterns[usize::from(pattern)].as_deref());
+        let shown = rule.show().numbers().find_map(|pattern| findings.patterns.get(&pattern));
         let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
         let subject = span.and_then(|span| {
             let line = &quoted(rule, span).text;

@@ -4,6 +4,9 @@
 //! each pattern the lines that could serve as evidence. A line is looked at closely only when it holds a trigger.
 //! Nothing is decided here; `diagnose` weighs what was found.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use memchr::{memchr, memchr2, memrchr2};
 
 use crate::hint::{self, Hint, UnixMillis};
@@ -42,25 +45,20 @@ pub(crate) struct Span {
 /// What one table of rules found in the output.
 #[derive(Debug)]
 pub(crate) struct Findings {
-    /// For each rule: the lines that prove it.
-    pub(crate) rules: Vec<Option<Box<Span>>>,
-    /// For each pattern: the lines that have it.
-    pub(crate) patterns: Vec<Option<Box<Span>>>,
+    /// For each rule that was proven: the lines that prove it.
+    pub(crate) rules: BTreeMap<u16, Span>,
+    /// For each pattern that was found: the lines that have it.
+    pub(crate) patterns: BTreeMap<u16, Span>,
     looks: Vec<u32>,
 }
 
 impl Findings {
     fn new(table: &Table) -> Findings {
-        let none = |count: usize| std::iter::repeat_with(|| None).take(count).collect();
-        Findings {
-            rules: none(table.rule_count()),
-            patterns: none(table.pattern_count()),
-            looks: vec![0; table.pattern_count()],
-        }
+        Findings { rules: BTreeMap::new(), patterns: BTreeMap::new(), looks: vec![0; table.pattern_count()] }
     }
 
     pub(crate) fn has(&self, pattern: u16) -> bool {
-        self.patterns[usize::from(pattern)].is_some()
+        self.patterns.contains_key(&pattern)
     }
 }
 
@@ -282,22 +280,24 @@ impl Findings {
             return false;
         }
         let found = || Found { text: quote(line.text), line: line.number, stream: line.stream };
-        note(&mut self.patterns[usize::from(pattern)], pattern, found);
+        note(self.patterns.entry(pattern), pattern, found);
         for rule in table.claims(pattern) {
             let elsewhere =
                 rule.stream().is_some_and(|wanted| line.stream != Stream::Merged && line.stream != wanted);
             if !elsewhere && !rule.unless().any_in(line.text, line.lower) {
-                note(&mut self.rules[usize::from(rule.number())], pattern, found);
+                note(self.rules.entry(rule.number()), pattern, found);
             }
         }
         true
     }
 }
 
-fn note(place: &mut Option<Box<Span>>, pattern: u16, found: impl Fn() -> Found) {
+fn note(place: Entry<'_, u16, Span>, pattern: u16, found: impl Fn() -> Found) {
     match place {
-        Some(span) => span.last = found(),
-        None => *place = Some(Box::new(Span { first: found(), last: found(), pattern })),
+        Entry::Occupied(mut place) => place.get_mut().last = found(),
+        Entry::Vacant(place) => {
+            place.insert(Span { first: found(), last: found(), pattern });
+        }
     }
 }
 

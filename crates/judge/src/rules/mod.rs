@@ -35,7 +35,8 @@ pub enum Stream {
 #[derive(Debug)]
 pub struct Table {
     packed: Packed,
-    compiled: Vec<OnceLock<Option<Compiled>>>,
+    /// One place for each regular expression.
+    compiled: Vec<OnceLock<Option<Box<Compiled>>>>,
 }
 
 /// A regular expression, and fixed text that every line it matches must contain.
@@ -77,7 +78,7 @@ impl Table {
     }
 
     fn new(packed: Packed) -> Table {
-        let compiled = std::iter::repeat_with(OnceLock::new).take(packed.pattern_count()).collect();
+        let compiled = std::iter::repeat_with(OnceLock::new).take(packed.regex_count()).collect();
         Table { packed, compiled }
     }
 
@@ -88,10 +89,6 @@ impl Table {
 
     pub(crate) fn rule(&self, number: u16) -> Rule<'_> {
         Rule { table: self, number, marks: self.packed.marks(number) }
-    }
-
-    pub(crate) fn rule_count(&self) -> usize {
-        self.packed.rule_count()
     }
 
     pub(crate) fn pattern_count(&self) -> usize {
@@ -151,10 +148,11 @@ impl Table {
 
     fn compiled(&self, pattern: u16, row: Pattern<'_>) -> Option<&Compiled> {
         let compile = || {
-            let regex = Regex::new(row.source).ok().filter(|_| row.is_regex)?;
-            Some(Compiled { regex, needs: anchors::fixed_text(row.source) })
+            let regex = Regex::new(row.source).ok()?;
+            Some(Box::new(Compiled { regex, needs: anchors::fixed_text(row.source) }))
         };
-        self.compiled[usize::from(pattern)].get_or_init(compile).as_ref()
+        let place = Some(self.packed.regex_place(pattern)).filter(|_| row.is_regex)?;
+        self.compiled.get(place)?.get_or_init(compile).as_deref()
     }
 }
 

@@ -18,8 +18,9 @@ const HEADER: usize = SECTIONS * 8;
 /// Numbers in a rule's record: its name, its marks, and start and length of each of its lists.
 const RULE_NUMBERS: usize = 2 + 2 * LISTS;
 const LISTS: usize = 12;
-/// Numbers in a pattern's record: its text and marks, and where the rules that claim it are listed.
-const PATTERN_NUMBERS: usize = 3;
+/// Numbers in a pattern's record: its text and marks, where the rules that claim it are listed, and its place among the
+/// regular expressions.
+const PATTERN_NUMBERS: usize = 4;
 
 /// Who can fix it, in the order of their numbers here.
 pub const FIX_BY: [&str; 5] = ["wait", "model", "environment", "person", "nobody"];
@@ -154,6 +155,17 @@ impl Packed {
         let record = self.record(rule);
         let at = 2 + 2 * list as usize;
         self.numbers(number(record, at), number(record, at + 1))
+    }
+
+    /// How many of the patterns are regular expressions.
+    pub fn regex_count(&self) -> usize {
+        let last = self.pattern_count().checked_sub(1);
+        last.map_or(0, |last| self.regex_place(last as u16) + usize::from(self.pattern(last as u16).1))
+    }
+
+    /// How many regular expressions stand before this pattern.
+    pub fn regex_place(&self, pattern: u16) -> usize {
+        number(self.pattern_record(pattern), 3) as usize
     }
 
     /// A pattern's text, whether it is a regular expression, and whether it sees the line as printed.
@@ -296,12 +308,14 @@ impl Packer {
         }
         let Hooks { loose, anchors, triggers } = self.hooks(rows, ordinary);
         let [anchors, triggers] = [anchors, triggers].map(|pairs| anchors::build(&pairs));
-        let mut pattern_records: Vec<u32> = Vec::new();
+        let (mut pattern_records, mut regexes): (Vec<u32>, u32) = (Vec::new(), 0);
         for (index, (word, is_regex, cased)) in self.patterns.clone().into_iter().enumerate() {
             let claims = claims.remove(&(index as u16)).unwrap_or_default();
             pattern_records.push(u32::from(word) | u32::from(is_regex) << 16 | u32::from(cased) << 17);
             pattern_records.push(self.list(&claims));
             pattern_records.push(claims.len() as u32);
+            pattern_records.push(regexes);
+            regexes += u32::from(is_regex);
         }
         let numbers =
             |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
