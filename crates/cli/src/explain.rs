@@ -98,7 +98,8 @@ fn span(wait: Duration) -> String {
 }
 
 fn shortened(command: &str) -> String {
-    let one_line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = command.replace(|sign: char| sign.is_control(), " ");
+    let one_line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     match one_line.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &one_line[..end]),
         None => one_line,

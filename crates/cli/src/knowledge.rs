@@ -15,7 +15,11 @@ pub(crate) fn load(ui: &mut Ui, files: &[PathBuf]) -> Result<Rules, CommandError
     let mut rules = Rules::built_in();
     // What comes last stands first, so the weakest layer is added first.
     for path in user_files() {
-        add(ui, &mut rules, &path)?;
+        match add(ui, &mut rules, &path) {
+            // Nobody asked for this file by name, so it alone is left out.
+            Err(error @ CommandError::Unreadable { .. }) => ui.remark(&format!("unstuck: {error}\n"))?,
+            result => result?,
+        }
     }
     for path in files.iter().rev() {
         add(ui, &mut rules, path)?;

@@ -139,16 +139,14 @@ impl<'r> Reading<'r> {
 
     /// Ends the reading: what is left over counts as a line.
     pub(crate) fn close(mut self) -> Seen {
-        for stream in [Stream::Stdout, Stream::Stderr, Stream::Merged] {
+        const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Merged];
+        for stream in STREAMS {
             let rest = std::mem::take(&mut self.lanes[stream as usize].carry);
             self.scan(stream, &rest);
-            if self.findings.iter().any(|findings| findings.looks.iter().any(|looks| *looks >= LOOKS_MAX)) {
-                let tail = self.lanes[stream as usize].tail.clone();
-                self.findings.iter_mut().for_each(|findings| findings.looks.fill(0));
-                let lines = &mut self.lanes[stream as usize].lines;
-                *lines = lines.saturating_sub(memchr::memchr_iter(b'\n', &tail).count() as u64);
-                self.scan(stream, &tail);
-            }
+        }
+        if self.findings.iter().any(|findings| findings.looks.iter().any(|looks| *looks >= LOOKS_MAX)) {
+            self.findings.iter_mut().for_each(|findings| findings.looks.fill(0));
+            STREAMS.into_iter().for_each(|stream| self.read_end_again(stream));
         }
         Seen {
             printed: self.lanes.each_ref().map(|lane| lane.visible),
@@ -160,13 +158,27 @@ impl<'r> Reading<'r> {
         }
     }
 
+    /// Reads the whole lines at the end of a stream once more.
+    fn read_end_again(&mut self, stream: Stream) {
+        let lane = &mut self.lanes[stream as usize];
+        let tail = std::mem::take(&mut lane.tail);
+        let is_cut = lane.bytes > tail.len() as u64;
+        let from = if is_cut { memchr(b'\n', &tail).map_or(tail.len(), |at| at + 1) } else { 0 };
+        let end = &tail[from..];
+        lane.lines = lane.lines.saturating_sub(memchr::memchr_iter(b'\n', end).count() as u64);
+        self.scan(stream, end);
+        self.lanes[stream as usize].tail = tail;
+    }
+
     fn last_line(&self, stream: Stream) -> Option<Found> {
         let lane = &self.lanes[stream as usize];
         let plain = without_escapes(&lane.tail);
         let after = plain.rsplit(|byte| *byte == b'\n').enumerate();
         let (back, line) = after.into_iter().find(|(_, line)| !line.trim_ascii().is_empty())?;
+        // Of a line that was written over itself, such as a progress bar, only what was written last can be seen.
+        let seen = line.rsplit(|byte| *byte == b'\r').find(|part| !part.trim_ascii().is_empty())?;
         let number = (lane.lines + 1).saturating_sub(back as u64).max(1);
-        Some(Found { text: quote(&String::from_utf8_lossy(line)), line: number, stream })
+        Some(Found { text: quote(&String::from_utf8_lossy(seen), 0), line: number, stream })
     }
 
     /// Looks for triggers in whole lines.
@@ -199,7 +211,7 @@ impl<'r> Reading<'r> {
                 let stop = stop.min(end + LINE_MAX / 2);
                 lines += memchr::memchr_iter(b'\n', &text[counted..start]).count() as u64;
                 counted = start;
-                self.look(index, stream, &text[start..stop], lines + 1);
+                self.look(index, stream, &text[start..stop], lines + 1, end - start);
                 from = stop;
             }
         }
@@ -212,7 +224,8 @@ impl<'r> Reading<'r> {
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]);
             lower_into(&mut self.lower, &line);
-            let line = Line { text: &line, lower: &self.lower, stream, number: base + number as u64 + 1 };
+            let number = base + number as u64 + 1;
+            let line = Line { text: &line, lower: &self.lower, stream, number, trigger: 0 };
             for pattern in table.loose().iter() {
                 self.findings[index].take(table, pattern, line);
             }
@@ -220,7 +233,7 @@ impl<'r> Reading<'r> {
     }
 
     /// Looks at one line closely: every pattern whose anchor it has is tried.
-    fn look(&mut self, index: usize, stream: Stream, line: &[u8], number: u64) {
+    fn look(&mut self, index: usize, stream: Stream, line: &[u8], number: u64, trigger: usize) {
         let table = &self.tables[index];
         let findings = &mut self.findings[index];
         let mut wanted: Vec<u16> = Vec::new();
@@ -239,7 +252,7 @@ impl<'r> Reading<'r> {
             return;
         }
         lower_into(&mut self.lower, &line);
-        let line = Line { text: &line, lower: &self.lower, stream, number };
+        let line = Line { text: &line, lower: &self.lower, stream, number, trigger };
         let matching = wanted.into_iter().filter(|pattern| findings.take(table, *pattern, line)).count();
         if matching == 0 {
             return;
@@ -271,6 +284,8 @@ struct Line<'l> {
     lower: &'l str,
     stream: Stream,
     number: u64,
+    /// About where in the line it says why it was looked at.
+    trigger: usize,
 }
 
 impl Findings {
@@ -279,7 +294,7 @@ impl Findings {
         if !table.matches(pattern, line.text, line.lower) {
             return false;
         }
-        let found = || Found { text: quote(line.text), line: line.number, stream: line.stream };
+        let found = || Found { text: quote(line.text, line.trigger), line: line.number, stream: line.stream };
         note(self.patterns.entry(pattern), pattern, found);
         for rule in table.claims(pattern) {
             let elsewhere =
@@ -314,13 +329,29 @@ fn is_dumped_entry(line: &str) -> bool {
         && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// Shortens a line to what can be quoted.
-fn quote(line: &str) -> String {
-    let line = line.trim();
-    match line.char_indices().nth(QUOTE_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+/// Shortens a line to what can be quoted around `trigger`, and to signs that show themselves and do nothing else.
+fn quote(line: &str, trigger: usize) -> String {
+    let before = &line[..line.floor_char_boundary(trigger)];
+    let skipped = match before.char_indices().nth_back(QUOTE_MAX / 2) {
+        Some((start, _)) if before.chars().nth(QUOTE_MAX).is_some() => start,
+        Some(_) | None => 0,
+    };
+    let mark = if skipped > 0 { "…" } else { "" };
+    let shown: String = line[skipped..].chars().filter(|sign| is_harmless(*sign)).collect();
+    let shown = shown.trim().trim_start_matches(BYTE_ORDER_MARK);
+    match shown.char_indices().nth(QUOTE_MAX) {
+        Some((end, _)) => format!("{mark}{}…", &shown[..end]),
+        None => format!("{mark}{shown}"),
     }
+}
+
+/// The mark at the start of a file, and what becomes of it where it is not written in UTF-8.
+const BYTE_ORDER_MARK: [char; 2] = ['\u{feff}', char::REPLACEMENT_CHARACTER];
+
+/// A quoted line must not steer the terminal it is shown on, nor turn its own text around.
+fn is_harmless(sign: char) -> bool {
+    let turns_text = matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    sign == '\t' || !(sign.is_control() || turns_text)
 }
 
 fn lower_into(lower: &mut String, line: &str) {

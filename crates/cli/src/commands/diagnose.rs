@@ -32,10 +32,11 @@ Each line of --jsonl may have: id, tool, input or command, exit_code, signal, ht
 timed_out, interrupted.")]
 pub(crate) struct DiagnoseArgs {
     /// The exit code of what printed the output
-    #[arg(long, value_name = "N", conflicts_with_all = ["jsonl", "run"])]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with_all = ["jsonl", "run"])]
     exit_code: Option<i32>,
     /// The signal that ended it
-    #[arg(long, value_name = "N", conflicts_with_all = ["jsonl", "run", "exit_code"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..128))]
+    #[arg(conflicts_with_all = ["jsonl", "run", "exit_code"])]
     signal: Option<i32>,
     /// The HTTP status it got
     #[arg(long, value_name = "N", conflicts_with_all = ["jsonl", "run"])]
@@ -65,8 +66,8 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
     /// End the command, and all that it started, after this many seconds
-    #[arg(long, value_name = "SECONDS", requires = "run")]
-    timeout: Option<f64>,
+    #[arg(long, value_name = "SECONDS", requires = "run", value_parser = seconds)]
+    timeout: Option<Duration>,
     /// The command to run
     #[arg(last = true, value_name = "COMMAND")]
     run: Vec<OsString>,
@@ -95,8 +96,8 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
     let words: Vec<String> = args.run.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (program, rest) = args.run.split_first().ok_or(CommandError::NothingToRead)?;
     let mut job = Job::new(program, rest);
-    if let Some(seconds) = args.timeout {
-        job = job.timeout(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+    if let Some(limit) = args.timeout {
+        job = job.timeout(limit);
     }
     let mut reading = rules.read();
     let run = job.run(|stream, bytes| {
@@ -124,11 +125,19 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
     };
     let call = Call::shell(lines::quoted(&words));
     let report = Report::new(rules.conclude(reading, &call, outcome, None), &call, ui.lang());
-    match args.json {
-        true => ui.remark(&lines::json(&report.to_wire(None)))?,
-        false => ui.remark(&explain::diagnosis(&report, Some(&words.join(" ")), ui.lang()))?,
-    }
+    let said = match args.json {
+        true => lines::json(&report.to_wire(None)),
+        false => explain::diagnosis(&report, Some(&words.join(" ")), ui.lang()),
+    };
+    // Whoever called needs the command's own exit code, even where nobody reads our explanation.
+    let _nobody_left_to_tell = ui.remark(&said);
     Ok(status)
+}
+
+/// Reads a time limit: a number of seconds that can pass.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let limit = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    limit.filter(|limit| !limit.is_zero()).ok_or_else(|| "expected a number of seconds above 0".to_owned())
 }
 
 /// Explains output that is piped in, however much it is.
@@ -152,7 +161,12 @@ fn piped(
             Ok(0) => break,
             Ok(count) => reading.feed(Stream::Merged, &buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(CommandError::Input(error)),
+            Err(source) => {
+                return Err(match &args.input {
+                    Some(path) => CommandError::Unreadable { path: path.clone(), source },
+                    None => CommandError::Input(source),
+                });
+            }
         }
     }
     let input = match &args.command {

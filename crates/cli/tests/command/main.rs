@@ -1,0 +1,12 @@
+//! The binary `unstuck`, from the outside: real processes on a machine with nothing on it.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
+mod bad_input;
+mod diagnose_jsonl;
+mod diagnose_piped;
+mod diagnose_run;
+mod false_alarms;
+mod replay;
+mod rules;
+mod world;
