@@ -1,9 +1,9 @@
 //! What is said with a result, and what is remembered of it.
 
-use super::before::{cycle_of, intent_track, look_track, plain};
+use super::before::{cycle_of, intent_track, is_elsewhere, look_track, plain, waited_since};
 use super::preset::{self, Limits, Settings};
 use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot, Voice};
-use super::standing::{Known, Lap, Look, Said, Standing, Streak, answers};
+use super::standing::{Known, Lap, Look, Said, Standing, Streak, UNSHOWN, answers};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
 
@@ -30,8 +30,7 @@ pub(super) fn weigh(
             clerk.standing.tick += 1;
             clerk.clear();
             let said = clerk.answered();
-            let lap = clerk.lap();
-            clerk.close(said.or_stronger(lap))
+            clerk.close(said)
         }
     }
 }
@@ -72,7 +71,7 @@ impl Clerk<'_> {
     fn strike(&mut self, print: Print, track: Track, fault: &Fault) -> Decision {
         let standing = &*self.standing;
         let before = standing.known.get(print);
-        let same = before.filter(|known| known.cause == fault.cause);
+        let same = before.filter(|known| known.cause == fault.cause && !is_elsewhere(known, track, self.sight));
         let parallel = same.is_some_and(|known| known.by.round.is_shared_with(self.moment.round));
         let stranger = same.is_some_and(|known| known.by.agent != self.moment.agent);
         let strikes = match same {
@@ -105,6 +104,7 @@ impl Clerk<'_> {
             at: standing.tick,
             turn: standing.turn,
             by: self.moment,
+            dir: self.sight.dir,
             targets: self.sight.targets.iter().take(LISTED).copied().collect(),
             names: fault.names.iter().take(LISTED).copied().collect(),
             changes: matches!(self.sight.manner, Manner::Changes(_)),
@@ -266,6 +266,11 @@ impl Clerk<'_> {
             .is_some_and(|look| look.answer == self.answer())
     }
 
+    /// Is the answer a mere acknowledgement? It does not show what an action did.
+    fn is_mute(&self) -> bool {
+        look_track(self.sight, self.ending.state) == Track::Act && !self.ending.telling
+    }
+
     fn is_last_call(&self) -> bool {
         self.standing.agent(self.moment.agent).is_some_and(|agent| agent.last == self.sight.exact)
     }
@@ -291,8 +296,9 @@ impl Clerk<'_> {
             state: self.ending.state,
             said: before.map_or(Said::NOTHING, |look| look.said),
         };
-        let mute = look_track(sight, look.state) == Track::Act && !self.ending.telling;
-        let quiet = parallel || mute || look.state == State::Alive || sight.waits;
+        let mute = self.is_mute();
+        let waited = before.is_some_and(|look| waited_since(standing, sight, look));
+        let quiet = parallel || mute || waited || look.state == State::Alive;
         let track = look_track(sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
         let rung = if quiet { Rung::Observe } else { limits.word(look.seen, look.said.told) };
@@ -301,7 +307,7 @@ impl Clerk<'_> {
         let alive = look.state == State::Alive;
         self.standing.looks.put(place, self.standing.tick, look);
         let said = decision(rung, plain(track, seen));
-        if !answers(sight.manner) {
+        if mute || !answers(sight.manner) {
             return said;
         }
         let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
@@ -312,7 +318,7 @@ impl Clerk<'_> {
 
     /// Counts a run whose output no change has moved.
     fn lap(&mut self) -> Decision {
-        if !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) {
+        if !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) || self.is_mute() {
             return Decision::SILENT;
         }
         let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
@@ -339,10 +345,11 @@ impl Clerk<'_> {
     fn close(&mut self, said: Decision) -> Decision {
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let alive = self.ending.state == State::Alive || self.sight.waits;
+        let answer = if self.is_mute() { UNSHOWN } else { self.ending.bytes };
         let turn = self.standing.turn;
         let agent = self.standing.agent_mut(self.moment.agent);
         agent.turn = turn;
-        agent.remember(self.sight.exact, self.ending.bytes);
+        agent.remember(self.sight.exact, answer);
         if alive {
             agent.start_over();
         }

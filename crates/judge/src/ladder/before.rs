@@ -2,7 +2,7 @@
 
 use super::preset::{self, Limits, Settings};
 use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
-use super::standing::{Agent, Known, Said, Standing};
+use super::standing::{Agent, Known, Look, Said, Standing, UNSHOWN};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
 
@@ -97,7 +97,8 @@ impl Court<'_> {
     /// Something that is known to fail.
     fn known(&self, print: Print, track: Track) -> Option<Charge> {
         let known = self.standing.known.get(print)?;
-        if known.by.round.is_shared_with(self.moment.round) || !self.still_stands(known, track) {
+        let parallel = known.by.round.is_shared_with(self.moment.round);
+        if parallel || is_elsewhere(known, track, self.sight) || !self.still_stands(known, track) {
             return None;
         }
         let limits = self.limits(track, known.firmness, known.kind);
@@ -153,7 +154,9 @@ impl Court<'_> {
         let look = self.standing.looks.get(place)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
         let out_of_view = self.standing.tick.saturating_sub(look.at) > preset::view();
-        let moved = look.world != self.standing.world.count || look.state == State::Alive || self.sight.waits;
+        let moved = look.world != self.standing.world.count
+            || look.state == State::Alive
+            || waited_since(self.standing, self.sight, look);
         if moved || parallel || out_of_view {
             return None;
         }
@@ -229,6 +232,16 @@ pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
     if same_anyway { Track::Repeat } else { Track::Variant }
 }
 
+/// Did the same words fail in another directory? What is missing as such is missing everywhere.
+pub(super) fn is_elsewhere(known: &Known, track: Track, sight: &Sight) -> bool {
+    !matches!(track, Track::Root | Track::Spread) && known.dir.is_other_than(sight.dir)
+}
+
+/// Was time given to what is looked at? What is at its end does not move by being waited for.
+pub(super) fn waited_since(standing: &Standing, sight: &Sight, look: &Look) -> bool {
+    sight.waits || standing.world.waited > look.at && look.state != State::Ended
+}
+
 /// A reason without a cause.
 pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
@@ -236,7 +249,10 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
 
 /// Which look it is: at the state of something, at something that stays, or no look at all.
 pub(super) fn look_track(sight: &Sight, state: State) -> Track {
-    let looks = sight.speaker == Speaker::Shell || sight.manner == Manner::Looks;
+    let looks = match sight.speaker {
+        Speaker::Shell => sight.manner != Manner::Unclear,
+        Speaker::Tool => sight.manner == Manner::Looks,
+    };
     match (sight.polls || state == State::Ended, looks) {
         (true, _) => Track::Poll,
         (false, true) => Track::Look,
@@ -244,7 +260,8 @@ pub(super) fn look_track(sight: &Sight, state: State) -> Track {
     }
 }
 
-/// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle.
+/// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle, nor are
+/// actions that never show what they did.
 pub(super) fn cycle_of(history: &[(Print, Print)]) -> Option<(usize, u32)> {
     (2..=5).find_map(|period| {
         let same = |at: &usize| history[*at] == history[*at - period];
@@ -252,6 +269,7 @@ pub(super) fn cycle_of(history: &[(Print, Print)]) -> Option<(usize, u32)> {
         let laps = 1 + repeated / period;
         let lap = &history[history.len().checked_sub(period)?..];
         let varied = lap.iter().any(|(call, _)| *call != lap[0].0);
-        (laps >= 2 && varied).then_some((period, laps as u32))
+        let shown = lap.iter().any(|(_, answer)| *answer != UNSHOWN);
+        (laps >= 2 && varied && shown).then_some((period, laps as u32))
     })
 }

@@ -185,6 +185,21 @@ pub fn polling_programs() -> &'static [&'static str] {
     POLLING_PROGRAMS
 }
 
+/// Programs that fail without a word only where the shell itself is broken.
+pub fn sturdy_programs() -> &'static [&'static str] {
+    STURDY
+}
+
+/// Programs that hand their words on to something that goes on by itself: a terminal, a debugger, a screen.
+pub fn handing_programs() -> &'static [&'static str] {
+    HANDING_PROGRAMS
+}
+
+/// Parts of names of tools that do the same.
+pub fn handing_tools() -> &'static [&'static str] {
+    HANDING_TOOLS
+}
+
 /// Parts of tool names that ask how something else is doing.
 pub fn polling_tools() -> &'static [&'static str] {
     POLLING_TOOLS

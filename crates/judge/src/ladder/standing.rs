@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sight::{Change, Firmness, Manner, Moment, Print, Sight, State};
+use super::sight::{Change, Dir, Firmness, Manner, Moment, Print, Sight, State};
 use super::{Rung, Track};
 use crate::kind::Kind;
 
@@ -12,6 +12,9 @@ const AGENTS: usize = 64;
 const TOOLS: usize = 64;
 const RECENT_CHANGES: usize = 64;
 const HISTORY: usize = 20;
+
+/// The answer of an action that does not show what it did.
+pub const UNSHOWN: Print = Print(0);
 
 /// A place in the order of a session's calls; 0 is before the first.
 pub type Tick = u32;
@@ -112,6 +115,8 @@ pub struct Known {
     pub turn: u32,
     /// Who failed last, and in which message.
     pub by: Moment,
+    /// Where it ran.
+    pub dir: Dir,
     /// What the failed call wanted to touch.
     pub targets: Vec<Print>,
     /// What the error names.

@@ -33,6 +33,9 @@ fn shell_manner(parsed: &ParsedCall<'_>, script: &Script) -> Manner {
     }
     match parsed.nature() {
         Nature::ReadOnly => Manner::Looks,
+        Nature::Unknown | Nature::Idempotent | Nature::Writes if workers().any(|command| preset::handing_programs().contains(&command.program.as_str())) => {
+            Manner::Unclear
+        }
         // `cd x && grep y` looks, although `cd` alone would not.
         Nature::Unknown | Nature::Idempotent if script.is_reader() && !parsed.moves_world() => {
             Manner::Looks
@@ -83,7 +86,10 @@ fn nature_of_editor(command: &Command) -> bool {
 }
 
 fn tool_manner(parsed: &ParsedCall<'_>) -> Manner {
+    let words = shell::name_words(&parsed.call.tool);
+    let hands_on = || words.iter().any(|word| preset::handing_tools().contains(&word.as_str()));
     match parsed.nature() {
+        Nature::ReadOnly if hands_on() => Manner::Unclear,
         Nature::ReadOnly => Manner::Looks,
         Nature::Unknown => Manner::Unclear,
         Nature::Idempotent | Nature::Writes if parsed.moves_world() => Manner::Changes(Change::Edit),
@@ -107,9 +113,7 @@ pub(super) fn sleeps(script: &Script) -> bool {
 
 /// Are all its programs such that only a broken shell makes them fail without a word?
 pub(super) fn cannot_fail(script: &Script) -> bool {
-    const MAY_SAY_NO: &[&str] =
-        &["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "pgrep", "which", "false"];
-    !script.programs().any(|program| MAY_SAY_NO.contains(&program))
+    script.programs().all(|program| preset::sturdy_programs().contains(&program))
 }
 
 /// Does the call ask how something else is doing?

@@ -35,6 +35,7 @@ pub fn sight(call: &Call) -> Sight {
     let waits = script.is_some_and(manner::sleeps);
     let trivial = manner == Manner::Looks && script.is_some_and(manner::cannot_fail);
     let speaker = if script.is_some() { Speaker::Shell } else { Speaker::Tool };
+    let dir = input::dir(&parsed);
     let plain = input::plainer(call);
     let fields = input::field_names(&call.input);
     let exact = Print::of(&["exact", fingerprint::call(&plain).as_str(), &fields]);
@@ -58,6 +59,7 @@ pub fn sight(call: &Call) -> Sight {
         roots,
         manner,
         speaker,
+        dir,
         names: names(targets.iter().map(String::as_str)),
         targets: targets.iter().map(|target| Print::of(&["target", target])).collect(),
         creates,
