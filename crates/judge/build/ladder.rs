@@ -20,7 +20,9 @@ struct FileLadder {
     no_tool: FileSigns,
     matters: BTreeMap<String, Vec<String>>,
     states: FileStates,
-    polls: FilePolls,
+    polls: FileNames,
+    hands_on: FileNames,
+    sturdy: FilePrograms,
     changes: BTreeMap<String, Vec<String>>,
     prose: FileProse,
 }
@@ -73,9 +75,15 @@ struct FileStates {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FilePolls {
+struct FileNames {
     programs: Vec<String>,
     tools: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePrograms {
+    programs: Vec<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -148,6 +156,9 @@ fn tables(rules_dir: &Path) -> String {
         ("ENDED", &file.states.ended),
         ("POLLING_PROGRAMS", &file.polls.programs),
         ("POLLING_TOOLS", &file.polls.tools),
+        ("HANDING_PROGRAMS", &file.hands_on.programs),
+        ("HANDING_TOOLS", &file.hands_on.tools),
+        ("STURDY", &file.sturdy.programs),
         ("PROSE_FIELDS", &file.prose.fields),
     ] {
         list(&mut code, name, "&str", words.iter().map(|word| format!("{word:?}")).collect());

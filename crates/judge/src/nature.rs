@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::Call;
 use crate::kind::vocabulary;
-use crate::shell::{self, Script};
+use crate::shell::{self, ParsedCall};
 use commands::Traits;
 
 vocabulary! {
@@ -34,52 +34,80 @@ vocabulary! {
 
 /// What a call does to the world. A script is as strong as its strongest command.
 pub fn of(call: &Call) -> Nature {
-    match shell::line(call) {
-        Some(line) => script::nature(&Script::parse(&line)),
-        None => tool_traits(call).nature,
-    }
+    ParsedCall::of(call).nature()
 }
 
 /// Tells whether a success of this call could change the answer of another call: an edit, an install, a git or file
 /// operation, a service that was started. Looking, building and testing do not.
 pub fn moves_world(call: &Call) -> bool {
-    match shell::line(call) {
-        Some(line) => script::moves_world(&Script::parse(&line)),
-        None => tool_traits(call).moves_world,
-    }
+    ParsedCall::of(call).moves_world()
 }
 
 /// Tells whether running this call again and again is waiting for something that goes on elsewhere.
 pub fn waits(call: &Call) -> bool {
-    match shell::line(call) {
-        Some(line) => script::waits(&Script::parse(&line)),
-        None => tool_traits(call).poller,
-    }
+    ParsedCall::of(call).waits()
 }
 
 /// The files, addresses and packages a call acts on, in order, each once.
 pub fn targets(call: &Call) -> Vec<String> {
-    let found = match shell::line(call) {
-        Some(line) => script::targets(&Script::parse(&line)),
-        None => input_targets(&object(&call.input)),
-    };
-    let mut each_once: Vec<String> = Vec::new();
-    for target in found {
-        if each_once.len() < 64 && !each_once.contains(&target) {
-            each_once.push(target);
-        }
-    }
-    each_once
+    ParsedCall::of(call).targets()
 }
 
 /// How a call goes about its work, as a short readable key: `cargo build`, `pip install torch`, `Edit src/a.rs`.
 pub fn approach(call: &Call) -> String {
-    match shell::line(call) {
-        Some(line) => script::approach(&Script::parse(&line)),
-        None => match input_targets(&object(&call.input)).first() {
-            Some(target) => format!("{} {}", call.tool, shorter(target)),
-            None => call.tool.clone(),
-        },
+    ParsedCall::of(call).approach()
+}
+
+/// The same questions, asked of a call whose line has been read already.
+impl ParsedCall<'_> {
+    /// See [`of`].
+    pub fn nature(&self) -> Nature {
+        match &self.script {
+            Some(script) => script::nature(script),
+            None => tool_traits(self.call).nature,
+        }
+    }
+
+    /// See [`moves_world`].
+    pub fn moves_world(&self) -> bool {
+        match &self.script {
+            Some(script) => script::moves_world(script),
+            None => tool_traits(self.call).moves_world,
+        }
+    }
+
+    /// See [`waits`].
+    pub fn waits(&self) -> bool {
+        match &self.script {
+            Some(script) => script::waits(script),
+            None => tool_traits(self.call).poller,
+        }
+    }
+
+    /// See [`targets`].
+    pub fn targets(&self) -> Vec<String> {
+        let found = match &self.script {
+            Some(script) => script::targets(script),
+            None => input_targets(&object(&self.call.input)),
+        };
+        let mut each_once: Vec<String> = Vec::new();
+        for target in found {
+            if each_once.len() < 64 && !each_once.contains(&target) {
+                each_once.push(target);
+            }
+        }
+        each_once
+    }
+
+    /// See [`approach`].
+    pub fn approach(&self) -> String {
+        match &self.script {
+            Some(script) => script::approach(script),
+            None => match input_targets(&object(&self.call.input)).first() {
+                Some(target) => format!("{} {}", self.call.tool, shorter(target)),
+                None => self.call.tool.clone(),
+            },
+        }
     }
 }
 

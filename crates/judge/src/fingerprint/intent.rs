@@ -7,7 +7,7 @@ use super::Fingerprint;
 use super::call::{canonical, stripped, without};
 use crate::Call;
 use crate::nature::{self, Nature, commands};
-use crate::shell::{self, Command, Flow, Join, Role, Script};
+use crate::shell::{Command, Flow, Join, ParsedCall, Role, Script};
 
 /// Flags that change what is shown and not what is done.
 const DISPLAY_FLAGS: &[&str] = &[
@@ -136,10 +136,13 @@ const SOUGHT: &[&str] = &["old_string", "old_str", "oldText", "old_text", "searc
 
 /// Names what a call is meant to do.
 pub fn intent(call: &Call) -> Fingerprint {
-    let meant = match shell::line(call) {
-        Some(line) => meant_by_script(&Script::parse(&line)),
-        None => String::new(),
-    };
+    intent_of(&ParsedCall::of(call))
+}
+
+/// The same of a call whose line has been read already.
+pub fn intent_of(parsed: &ParsedCall<'_>) -> Fingerprint {
+    let call = parsed.call;
+    let meant = parsed.script.as_ref().map(meant_by_script).unwrap_or_default();
     if meant.is_empty() {
         Fingerprint::of(
             "i1",

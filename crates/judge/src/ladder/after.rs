@@ -1,9 +1,9 @@
 //! What is said with a result, and what is remembered of it.
 
-use super::before::{cycle_of, intent_track, look_track, plain};
+use super::before::{cycle_of, intent_track, is_elsewhere, look_track, plain, waited_since};
 use super::preset::{self, Limits, Settings};
 use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot, Voice};
-use super::standing::{Known, Lap, Look, Standing, Streak, answers};
+use super::standing::{Known, Lap, Look, Said, Standing, Streak, UNSHOWN, answers};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
 
@@ -30,8 +30,7 @@ pub(super) fn weigh(
             clerk.standing.tick += 1;
             clerk.clear();
             let said = clerk.answered();
-            let lap = clerk.lap();
-            clerk.close(said.or_stronger(lap))
+            clerk.close(said)
         }
     }
 }
@@ -72,7 +71,7 @@ impl Clerk<'_> {
     fn strike(&mut self, print: Print, track: Track, fault: &Fault) -> Decision {
         let standing = &*self.standing;
         let before = standing.known.get(print);
-        let same = before.filter(|known| known.cause == fault.cause);
+        let same = before.filter(|known| known.cause == fault.cause && !is_elsewhere(known, track, self.sight));
         let parallel = same.is_some_and(|known| known.by.round.is_shared_with(self.moment.round));
         let stranger = same.is_some_and(|known| known.by.agent != self.moment.agent);
         let strikes = match same {
@@ -91,12 +90,12 @@ impl Clerk<'_> {
             || waited && fault.firmness < Firmness::Certain
             || asked_by_user && strikes <= 2;
         let limits = self.limits(track, fault.firmness, fault.kind);
-        let rung = match rung_of(limits, strikes) {
+        let said = same.map_or(Said::NOTHING, |known| known.said);
+        let rung = match limits.word(strikes, said.told) {
             _ if alive => Rung::Observe,
             rung if calm => rung.min(Rung::Note),
             rung => rung,
         };
-        let told = same.map_or(Rung::Observe, |known| known.told).max(rung);
         let known = Known {
             strikes,
             kind: fault.kind,
@@ -105,13 +104,13 @@ impl Clerk<'_> {
             at: standing.tick,
             turn: standing.turn,
             by: self.moment,
+            dir: self.sight.dir,
             targets: self.sight.targets.iter().take(LISTED).copied().collect(),
             names: fault.names.iter().take(LISTED).copied().collect(),
             changes: matches!(self.sight.manner, Manner::Changes(_)),
             shell: self.sight.speaker == Speaker::Shell,
             state: self.ending.state,
-            told,
-            denials: same.map_or(0, |known| known.denials),
+            said: said.and(rung),
             line: fault.line.clone(),
             rule: fault.rule.clone(),
             attempt: self.sight.label.clone(),
@@ -152,8 +151,8 @@ impl Clerk<'_> {
         let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
-        let rung = rung_of(limits, length);
-        let told = before.map_or(Rung::Observe, |streak| streak.told).max(rung);
+        let said = before.map_or(Said::NOTHING, |streak| streak.said);
+        let rung = if parallel { Rung::Observe } else { limits.word(length, said.told) };
         let streak = Streak {
             answer,
             length,
@@ -161,7 +160,7 @@ impl Clerk<'_> {
             kind: fault.kind,
             turn,
             by: self.moment,
-            told,
+            said: said.and(rung),
             line: fault.line.clone(),
         };
         agent.streaks.put(tool, tick, streak);
@@ -172,7 +171,7 @@ impl Clerk<'_> {
             rule: fault.rule.clone(),
             line: fault.line.clone(),
         };
-        decision(if parallel { Rung::Observe } else { rung }, reason)
+        decision(rung, reason)
     }
 
     /// A shell that fails without a word, even where nothing can fail.
@@ -189,14 +188,14 @@ impl Clerk<'_> {
         agent.refrain = bytes;
         if !alike {
             agent.silence = (0, 0);
-            agent.silence_told = Rung::Observe;
+            agent.silence_said = Said::NOTHING;
         }
         agent.silence = (agent.silence.0 + 1, agent.silence.1 + trivial);
         if agent.silence.1 < 2 {
             return Decision::SILENT;
         }
-        let rung = rung_of(limits, agent.silence.0);
-        agent.silence_told = agent.silence_told.max(rung);
+        let rung = limits.word(agent.silence.0, agent.silence_said.told);
+        agent.silence_said = agent.silence_said.and(rung);
         let reason = Reason { kind: fault.kind, ..plain(Track::Silence, agent.silence.0) };
         decision(rung, reason)
     }
@@ -220,7 +219,7 @@ impl Clerk<'_> {
         agent.streaks.remove(sight.tool);
         if sight.speaker == Speaker::Shell {
             agent.silence = (0, 0);
-            agent.silence_told = Rung::Observe;
+            agent.silence_said = Said::NOTHING;
         }
     }
 
@@ -267,6 +266,11 @@ impl Clerk<'_> {
             .is_some_and(|look| look.answer == self.answer())
     }
 
+    /// Is the answer a mere acknowledgement? It does not show what an action did.
+    fn is_mute(&self) -> bool {
+        look_track(self.sight, self.ending.state) == Track::Act && !self.ending.telling
+    }
+
     fn is_last_call(&self) -> bool {
         self.standing.agent(self.moment.agent).is_some_and(|agent| agent.last == self.sight.exact)
     }
@@ -290,31 +294,31 @@ impl Clerk<'_> {
             turn: standing.turn,
             by: self.moment,
             state: self.ending.state,
-            told: before.map_or(Rung::Observe, |look| look.told),
-            denials: before.map_or(0, |look| look.denials),
+            said: before.map_or(Said::NOTHING, |look| look.said),
         };
-        let mute = look_track(sight, look.state) == Track::Act && !self.ending.telling;
-        let quiet = parallel || mute || look.state == State::Alive || sight.waits;
+        let mute = self.is_mute();
+        let waited = before.is_some_and(|look| waited_since(standing, sight, look));
+        let quiet = parallel || mute || waited || look.state == State::Alive;
         let track = look_track(sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
-        let rung = if quiet { Rung::Observe } else { rung_of(limits, look.seen) };
+        let rung = if quiet { Rung::Observe } else { limits.word(look.seen, look.said.told) };
         let seen = look.seen;
-        let look = Look { told: look.told.max(rung), ..look };
+        let look = Look { said: look.said.and(rung), ..look };
         let alive = look.state == State::Alive;
         self.standing.looks.put(place, self.standing.tick, look);
         let said = decision(rung, plain(track, seen));
-        if !answers(sight.manner) {
+        if mute || !answers(sight.manner) {
             return said;
         }
         let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
         let agent = self.standing.agent_mut(self.moment.agent);
         agent.reruns = if seen >= 2 && !alive && !parallel { agent.reruns + 1 } else { 0 };
-        said.or_stronger(decision(rung_of(limits, agent.reruns), plain(Track::Rerun, agent.reruns)))
+        said.or_stronger(decision(limits.word(agent.reruns, Rung::Hint), plain(Track::Rerun, agent.reruns)))
     }
 
     /// Counts a run whose output no change has moved.
     fn lap(&mut self) -> Decision {
-        if !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) {
+        if !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) || self.is_mute() {
             return Decision::SILENT;
         }
         let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
@@ -324,15 +328,14 @@ impl Clerk<'_> {
         let before = standing.laps.get(self.sight.intent).filter(|lap| lap.answer == answer);
         let laps = before.map_or(1, |lap| lap.laps + u32::from(lap.world != world));
         let moved = before.is_none_or(|lap| lap.world != world);
-        let rung = if moved { rung_of(limits, laps) } else { Rung::Observe };
-        let told = before.map_or(Rung::Observe, |lap| lap.told).max(rung);
+        let said = before.map_or(Said::NOTHING, |lap| lap.said);
+        let rung = if moved { limits.word(laps, said.told) } else { Rung::Observe };
         let lap = Lap {
             answer,
             laps,
             world,
             turn: standing.turn,
-            told,
-            denials: before.map_or(0, |lap| lap.denials),
+            said: said.and(rung),
         };
         self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
         decision(rung, plain(Track::Lap, laps))
@@ -342,30 +345,21 @@ impl Clerk<'_> {
     fn close(&mut self, said: Decision) -> Decision {
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let alive = self.ending.state == State::Alive || self.sight.waits;
+        let answer = if self.is_mute() { UNSHOWN } else { self.ending.bytes };
         let turn = self.standing.turn;
         let agent = self.standing.agent_mut(self.moment.agent);
         agent.turn = turn;
-        agent.remember(self.sight.exact, self.ending.bytes);
+        agent.remember(self.sight.exact, answer);
         if alive {
             agent.start_over();
         }
-        let Some((_, laps)) = cycle_of(&agent.history) else { return said };
-        let rung = rung_of(limits, laps);
-        agent.cycle_told = agent.cycle_told.max(rung);
+        let Some((_, laps)) = cycle_of(&agent.history) else {
+            agent.cycle_said = Said::NOTHING;
+            return said;
+        };
+        let rung = limits.word(laps, agent.cycle_said.told);
+        agent.cycle_said = agent.cycle_said.and(rung);
         said.or_stronger(decision(rung, plain(Track::Cycle, laps)))
-    }
-}
-
-fn rung_of(limits: Limits, count: u32) -> Rung {
-    let reached = |limit: u32| limit > 0 && count >= limit;
-    if reached(limits.insist) {
-        Rung::Insist
-    } else if reached(limits.hint) {
-        Rung::Hint
-    } else if reached(limits.note) {
-        Rung::Note
-    } else {
-        Rung::Observe
     }
 }
 

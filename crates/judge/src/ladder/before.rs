@@ -2,7 +2,7 @@
 
 use super::preset::{self, Limits, Settings};
 use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
-use super::standing::{Agent, Known, Standing};
+use super::standing::{Agent, Known, Look, Said, Standing, UNSHOWN};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
 
@@ -10,7 +10,7 @@ use crate::kind::Kind;
 struct Charge {
     decision: Decision,
     halt: u32,
-    denials: u32,
+    said: Said,
     place: Place,
 }
 
@@ -20,7 +20,9 @@ enum Place {
     Known(Print),
     Look(Print),
     Lap(Print),
-    Agent,
+    Streak(Print),
+    Silence,
+    Cycle,
 }
 
 pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight, moment: Moment) -> Decision {
@@ -32,10 +34,10 @@ pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight,
         return Decision::SILENT;
     };
     if charge.decision.rung == Rung::Deny {
-        if charge.halt > 0 && charge.denials > 0 && denied_in_a_row >= charge.halt {
+        if charge.halt > 0 && charge.said.denials > 0 && denied_in_a_row >= charge.halt {
             charge.decision.rung = Rung::Halt;
         }
-        write_down(standing, charge.place);
+        write_down(standing, charge.place, moment);
         standing.agent_mut(moment.agent).denied += 1;
     } else {
         standing.agent_mut(moment.agent).denied = 0;
@@ -43,13 +45,20 @@ pub(super) fn weigh(settings: &Settings, standing: &mut Standing, sight: &Sight,
     charge.decision
 }
 
-fn write_down(standing: &mut Standing, place: Place) {
-    match place {
-        Place::Known(print) => standing.known.get_mut(print).map(|known| known.denials += 1),
-        Place::Look(print) => standing.looks.get_mut(print).map(|look| look.denials += 1),
-        Place::Lap(print) => standing.laps.get_mut(print).map(|lap| lap.denials += 1),
-        Place::Agent => None,
+fn write_down(standing: &mut Standing, place: Place, moment: Moment) {
+    let said = match place {
+        Place::Known(print) => standing.known.get_mut(print).map(|known| &mut known.said),
+        Place::Look(print) => standing.looks.get_mut(print).map(|look| &mut look.said),
+        Place::Lap(print) => standing.laps.get_mut(print).map(|lap| &mut lap.said),
+        Place::Streak(tool) => {
+            standing.agent_mut(moment.agent).streaks.get_mut(tool).map(|streak| &mut streak.said)
+        }
+        Place::Silence => Some(&mut standing.agent_mut(moment.agent).silence_said),
+        Place::Cycle => Some(&mut standing.agent_mut(moment.agent).cycle_said),
     };
+    if let Some(said) = said {
+        said.denials = said.denials.saturating_add(1);
+    }
 }
 
 struct Court<'a> {
@@ -88,7 +97,8 @@ impl Court<'_> {
     /// Something that is known to fail.
     fn known(&self, print: Print, track: Track) -> Option<Charge> {
         let known = self.standing.known.get(print)?;
-        if known.by.round.is_shared_with(self.moment.round) || !self.still_stands(known, track) {
+        let parallel = known.by.round.is_shared_with(self.moment.round);
+        if parallel || is_elsewhere(known, track, self.sight) || !self.still_stands(known, track) {
             return None;
         }
         let limits = self.limits(track, known.firmness, known.kind);
@@ -99,11 +109,11 @@ impl Court<'_> {
             rule: known.rule.clone(),
             line: known.line.clone(),
         };
-        let rung = self.rung(limits, known.strikes, known.told, known.turn)?;
+        let rung = self.rung(limits, known.strikes, known.said, known.turn)?;
         Some(Charge {
             decision: Decision { rung, reason: Some(reason) },
             halt: limits.halt,
-            denials: known.denials,
+            said: known.said,
             place: Place::Known(print),
         })
     }
@@ -120,18 +130,18 @@ impl Court<'_> {
         !(alive || helped || waited && known.firmness < Firmness::Certain || stranger && !shared)
     }
 
-    /// The rung for a count. What was never explained is at most hinted at; a user's new word lowers the action.
-    fn rung(&self, limits: Limits, count: u32, told: Rung, turn: u32) -> Option<Rung> {
-        if limits.deny == 0 || count < limits.deny {
+    /// The rung for a count, at most one above what was said before. A user's new word lowers the action.
+    fn rung(&self, limits: Limits, count: u32, said: Said, turn: u32) -> Option<Rung> {
+        let new_turn = turn != self.standing.turn;
+        if !limits.refuses(count) || new_turn && count < 2 {
             return None;
         }
-        let again = if told >= Rung::Hint { Rung::Insist } else { Rung::Hint };
-        match (turn == self.standing.turn, told) {
-            (true, Rung::Observe) => Some(Rung::Hint),
-            (true, _) => Some(Rung::Deny),
-            (false, _) if count < 2 => None,
-            (false, _) => Some(again),
-        }
+        let explained = said.told >= limits.last_word();
+        Some(match (explained && !new_turn, said.told >= Rung::Hint) {
+            (true, _) => Rung::Deny,
+            (false, true) => Rung::Insist,
+            (false, false) => Rung::Hint,
+        })
     }
 
     fn limits(&self, track: Track, firm: Firmness, kind: Kind) -> Limits {
@@ -144,27 +154,29 @@ impl Court<'_> {
         let look = self.standing.looks.get(place)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
         let out_of_view = self.standing.tick.saturating_sub(look.at) > preset::view();
-        let moved = look.world != self.standing.world.count || look.state == State::Alive || self.sight.waits;
+        let moved = look.world != self.standing.world.count
+            || look.state == State::Alive
+            || waited_since(self.standing, self.sight, look);
         if moved || parallel || out_of_view {
             return None;
         }
         let track = look_track(self.sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, look.seen, look.told, look.turn)?;
+        let rung = self.rung(limits, look.seen, look.said, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
-        Some(Charge { decision, halt: limits.halt, denials: look.denials, place: Place::Look(place) })
+        Some(Charge { decision, halt: limits.halt, said: look.said, place: Place::Look(place) })
     }
 
     /// A run whose output no change has moved.
     fn lap(&self) -> Option<Charge> {
         let lap = self.standing.laps.get(self.sight.intent)?;
         let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, lap.laps, lap.told, lap.turn)?;
+        let rung = self.rung(limits, lap.laps, lap.said, lap.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Lap, lap.laps)) };
         Some(Charge {
             decision,
             halt: limits.halt,
-            denials: lap.denials,
+            said: lap.said,
             place: Place::Lap(self.sight.intent),
         })
     }
@@ -176,14 +188,14 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(streak.track, Firmness::Certain, streak.kind);
-        let rung = self.rung(limits, streak.length, streak.told, streak.turn)?;
+        let rung = self.rung(limits, streak.length, streak.said, streak.turn)?;
         let reason =
             Reason { line: streak.line.clone(), kind: streak.kind, ..plain(streak.track, streak.length) };
         Some(Charge {
             decision: Decision { rung, reason: Some(reason) },
             halt: limits.halt,
-            denials: agent.denied,
-            place: Place::Agent,
+            said: streak.said,
+            place: Place::Streak(self.sight.tool),
         })
     }
 
@@ -193,9 +205,9 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(Track::Silence, Firmness::Certain, Kind::Unknown);
-        let rung = self.rung(limits, agent.silence.0, agent.silence_told, agent.turn)?;
+        let rung = self.rung(limits, agent.silence.0, agent.silence_said, agent.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Silence, agent.silence.0)) };
-        Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+        Some(Charge { decision, halt: limits.halt, said: agent.silence_said, place: Place::Silence })
     }
 
     /// The next call of a cycle that went around often enough.
@@ -206,9 +218,9 @@ impl Court<'_> {
             return None;
         }
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
-        let rung = self.rung(limits, laps, agent.cycle_told, agent.turn)?;
+        let rung = self.rung(limits, laps, agent.cycle_said, agent.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Cycle, laps)) };
-        Some(Charge { decision, halt: limits.halt, denials: agent.denied, place: Place::Agent })
+        Some(Charge { decision, halt: limits.halt, said: agent.cycle_said, place: Place::Cycle })
     }
 }
 
@@ -220,6 +232,16 @@ pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
     if same_anyway { Track::Repeat } else { Track::Variant }
 }
 
+/// Did the same words fail in another directory? What is missing as such is missing everywhere.
+pub(super) fn is_elsewhere(known: &Known, track: Track, sight: &Sight) -> bool {
+    !matches!(track, Track::Root | Track::Spread) && known.dir.is_other_than(sight.dir)
+}
+
+/// Was time given to what is looked at? What is at its end does not move by being waited for.
+pub(super) fn waited_since(standing: &Standing, sight: &Sight, look: &Look) -> bool {
+    sight.waits || standing.world.waited > look.at && look.state != State::Ended
+}
+
 /// A reason without a cause.
 pub(super) fn plain(track: Track, count: u32) -> Reason {
     Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
@@ -227,7 +249,10 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
 
 /// Which look it is: at the state of something, at something that stays, or no look at all.
 pub(super) fn look_track(sight: &Sight, state: State) -> Track {
-    let looks = sight.speaker == Speaker::Shell || sight.manner == Manner::Looks;
+    let looks = match sight.speaker {
+        Speaker::Shell => sight.manner != Manner::Unclear,
+        Speaker::Tool => sight.manner == Manner::Looks,
+    };
     match (sight.polls || state == State::Ended, looks) {
         (true, _) => Track::Poll,
         (false, true) => Track::Look,
@@ -235,7 +260,8 @@ pub(super) fn look_track(sight: &Sight, state: State) -> Track {
     }
 }
 
-/// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle.
+/// The shortest cycle that a history ends with, and how often it went around. One call over and over is no cycle, nor are
+/// actions that never show what they did.
 pub(super) fn cycle_of(history: &[(Print, Print)]) -> Option<(usize, u32)> {
     (2..=5).find_map(|period| {
         let same = |at: &usize| history[*at] == history[*at - period];
@@ -243,6 +269,7 @@ pub(super) fn cycle_of(history: &[(Print, Print)]) -> Option<(usize, u32)> {
         let laps = 1 + repeated / period;
         let lap = &history[history.len().checked_sub(period)?..];
         let varied = lap.iter().any(|(call, _)| *call != lap[0].0);
-        (laps >= 2 && varied).then_some((period, laps as u32))
+        let shown = lap.iter().any(|(_, answer)| *answer != UNSHOWN);
+        (laps >= 2 && varied && shown).then_some((period, laps as u32))
     })
 }

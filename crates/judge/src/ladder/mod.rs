@@ -19,7 +19,7 @@ mod tests;
 pub use preset::{Limits, Preset, Row, Settings};
 pub use replay::{Judged, Recorded, Replay};
 pub use sight::{
-    Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
+    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
 pub use standing::Standing;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Track;
+use super::{Rung, Track};
 use super::sight::{Change, Firmness};
 use crate::kind::{Kind, vocabulary};
 
@@ -32,6 +32,40 @@ pub struct Limits {
     pub deny: u32,
     /// So many refusals in a row stop the run.
     pub halt: u32,
+}
+
+impl Limits {
+    /// What a count is worth with a result, at most one rung above what was said before. A note explains and does not
+    /// step in, so it is no rung to be stopped at.
+    pub fn word(self, count: u32, told: Rung) -> Rung {
+        let reached = |limit: u32| limit > 0 && count >= limit;
+        if reached(self.insist) && (told >= Rung::Hint || self.hint == 0) {
+            Rung::Insist
+        } else if reached(self.hint) || reached(self.insist) {
+            Rung::Hint
+        } else if reached(self.note) {
+            Rung::Note
+        } else {
+            Rung::Observe
+        }
+    }
+
+    /// Does a count bring a refusal into question?
+    pub fn refuses(self, count: u32) -> bool {
+        self.deny > 0 && count >= self.deny
+    }
+
+    /// What must have been said before a call is refused: the row's last rung below it, and an explanation in any case.
+    pub fn last_word(self) -> Rung {
+        let stands_before = |limit: u32| limit > 0 && limit <= self.deny;
+        if stands_before(self.insist) {
+            Rung::Insist
+        } else if stands_before(self.hint) {
+            Rung::Hint
+        } else {
+            Rung::Note
+        }
+    }
 }
 
 /// Never steps in.
@@ -149,6 +183,21 @@ pub fn ended_words() -> &'static [&'static str] {
 /// Programs that are asked how something else is doing.
 pub fn polling_programs() -> &'static [&'static str] {
     POLLING_PROGRAMS
+}
+
+/// Programs that fail without a word only where the shell itself is broken.
+pub fn sturdy_programs() -> &'static [&'static str] {
+    STURDY
+}
+
+/// Programs that hand their words on to something that goes on by itself: a terminal, a debugger, a screen.
+pub fn handing_programs() -> &'static [&'static str] {
+    HANDING_PROGRAMS
+}
+
+/// Parts of names of tools that do the same.
+pub fn handing_tools() -> &'static [&'static str] {
+    HANDING_TOOLS
 }
 
 /// Parts of tool names that ask how something else is doing.

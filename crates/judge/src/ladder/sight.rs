@@ -88,6 +88,22 @@ pub enum Speaker {
     Tool,
 }
 
+/// The directory a call runs in, as far as it says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dir {
+    /// Wherever the agent happens to be.
+    Unsaid,
+    /// A directory it names.
+    Named(Print),
+}
+
+impl Dir {
+    /// Do both name a directory, and not the same?
+    pub fn is_other_than(self, other: Dir) -> bool {
+        self != other && self != Dir::Unsaid && other != Dir::Unsaid
+    }
+}
+
 /// A call as the ladder sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sight {
@@ -109,6 +125,8 @@ pub struct Sight {
     pub manner: Manner,
     /// Who is asked.
     pub speaker: Speaker,
+    /// Where it runs.
+    pub dir: Dir,
     /// Files and things it names as its own.
     pub targets: Vec<Print>,
     /// All words it names.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sight::{Change, Firmness, Manner, Moment, Print, Sight, State};
+use super::sight::{Change, Dir, Firmness, Manner, Moment, Print, Sight, State};
 use super::{Rung, Track};
 use crate::kind::Kind;
 
@@ -12,6 +12,9 @@ const AGENTS: usize = 64;
 const TOOLS: usize = 64;
 const RECENT_CHANGES: usize = 64;
 const HISTORY: usize = 20;
+
+/// The answer of an action that does not show what it did.
+pub const UNSHOWN: Print = Print(0);
 
 /// A place in the order of a session's calls; 0 is before the first.
 pub type Tick = u32;
@@ -76,6 +79,25 @@ impl<T> Memory<T> {
     }
 }
 
+/// What an agent has heard about one thing that is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// The strongest word that came with a result.
+    pub told: Rung,
+    /// How often a call was refused because of it.
+    pub denials: u32,
+}
+
+impl Said {
+    /// Not a word so far.
+    pub const NOTHING: Said = Said { told: Rung::Observe, denials: 0 };
+
+    /// The same after another word.
+    pub fn and(self, rung: Rung) -> Said {
+        Said { told: self.told.max(rung), ..self }
+    }
+}
+
 /// Something that is known to fail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
@@ -93,6 +115,8 @@ pub struct Known {
     pub turn: u32,
     /// Who failed last, and in which message.
     pub by: Moment,
+    /// Where it ran.
+    pub dir: Dir,
     /// What the failed call wanted to touch.
     pub targets: Vec<Print>,
     /// What the error names.
@@ -103,10 +127,8 @@ pub struct Known {
     pub shell: bool,
     /// What failed was only looked at while it is on its way.
     pub state: State,
-    /// What the agent was told of it.
-    pub told: Rung,
-    /// How often it was refused.
-    pub denials: u32,
+    /// What was said of it.
+    pub said: Said,
     /// The line that shows the cause.
     pub line: String,
     /// The rule that named it.
@@ -132,10 +154,8 @@ pub struct Look {
     pub by: Moment,
     /// What the answer says of the thing looked at.
     pub state: State,
-    /// What the agent was told of it.
-    pub told: Rung,
-    /// How often it was refused.
-    pub denials: u32,
+    /// What was said of it.
+    pub said: Said,
 }
 
 /// A run between changes whose output stays the same.
@@ -149,10 +169,8 @@ pub struct Lap {
     pub world: u32,
     /// In which turn of the user.
     pub turn: u32,
-    /// What the agent was told of it.
-    pub told: Rung,
-    /// How often it was refused.
-    pub denials: u32,
+    /// What was said of it.
+    pub said: Said,
 }
 
 /// The failures of one tool in a row.
@@ -170,8 +188,8 @@ pub struct Streak {
     pub turn: u32,
     /// The last one's message.
     pub by: Moment,
-    /// What the agent was told of it.
-    pub told: Rung,
+    /// What was said of it.
+    pub said: Said,
     /// The line that shows the cause.
     pub line: String,
 }
@@ -187,16 +205,16 @@ pub struct Agent {
     pub silence: (u32, u32),
     /// What the last one of them said.
     pub refrain: Print,
-    /// What it was told of the silence.
-    pub silence_told: Rung,
+    /// What was said of the silence.
+    pub silence_said: Said,
     /// How many looks in a row were answered before.
     pub reruns: u32,
     /// How many of its calls in a row were refused.
     pub denied: u32,
     /// The last calls with their answers, since the world moved.
     pub history: Vec<(Print, Print)>,
-    /// What it was told of a cycle.
-    pub cycle_told: Rung,
+    /// What was said of the cycle they end with.
+    pub cycle_said: Said,
     /// Failures in a row, by tool.
     pub streaks: Memory<Streak>,
 }
@@ -208,11 +226,11 @@ impl Agent {
             turn: 0,
             silence: (0, 0),
             refrain: Print(0),
-            silence_told: Rung::Observe,
+            silence_said: Said::NOTHING,
             reruns: 0,
             denied: 0,
             history: Vec::new(),
-            cycle_told: Rung::Observe,
+            cycle_said: Said::NOTHING,
             streaks: Memory::new(TOOLS),
         }
     }
@@ -230,7 +248,7 @@ impl Agent {
     pub fn start_over(&mut self) {
         self.history.clear();
         self.reruns = 0;
-        self.cycle_told = Rung::Observe;
+        self.cycle_said = Said::NOTHING;
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::{Join, Script};
 use crate::Call;
 use crate::nature::object;
 
@@ -40,6 +41,33 @@ const RUNNERS: &[&str] = &[
 /// Fields that carry the line, most usual first.
 const FIELDS: &[&str] =
     &["command", "cmd", "script", "commandLine", "command_line", "code", "input", "keystrokes"];
+
+/// A call whose command line has been read, so that it is read once however much is asked about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParsedCall<'a> {
+    /// The call as it was sent.
+    pub call: &'a Call,
+    /// What its line says; nothing if its tool is no shell.
+    pub script: Option<Script>,
+}
+
+impl<'a> ParsedCall<'a> {
+    /// Reads the line of a call.
+    pub fn of(call: &'a Call) -> ParsedCall<'a> {
+        ParsedCall { call, script: line(call).map(|line| Script::parse(&line)) }
+    }
+
+    /// The call without a last `&`: whether somebody waits for it does not change what it does.
+    pub fn in_foreground(mut self) -> ParsedCall<'a> {
+        let commands = self.script.as_mut().map(|script| &mut script.commands);
+        if let Some(last) = commands.and_then(|commands| commands.last_mut())
+            && last.then == Join::Background
+        {
+            last.then = Join::End;
+        }
+        self
+    }
+}
 
 /// Returns the shell command line of a call, or nothing if its tool is no shell.
 ///

@@ -13,7 +13,7 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
-pub use line::line;
+pub use line::{ParsedCall, line};
 pub(crate) use line::name_words;
 
 /// How a command is joined to the one after it.

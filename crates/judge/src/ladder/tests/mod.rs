@@ -3,13 +3,15 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::replay::{Recorded, Replay};
+use super::replay::{Judged, Recorded, Replay};
 use super::see;
 use super::sight::{
-    Change, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
+    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
 use super::{Decision, Event, Limits, Preset, Rung, Settings, Standing, Track, step};
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
+
+mod honest;
 
 /// A call and its result, as a test writes them.
 #[derive(Clone)]
@@ -87,17 +89,24 @@ impl Ran {
 
 /// Judges a run and compares what was said, one word a call: the rung before it if there is one, else the rung after it.
 fn check_with(preset: Preset, run: &[Ran], said: &str) {
-    let (rules, settings) = (Rules::built_in(), Settings::of(preset));
-    let mut replay = Replay::new(&rules, &settings);
-    let word = |ran: &Ran| {
-        let judged = replay.judge(&ran.recorded());
+    let word = |judged: &Judged| {
         if judged.before.rung > Rung::Observe {
             format!("{}!", judged.before.rung)
         } else {
             judged.after.rung.to_string()
         }
     };
-    assert_eq!(run.iter().map(word).collect::<Vec<_>>().join(" "), said);
+    assert_eq!(judged_with(preset, run).iter().map(word).collect::<Vec<_>>().join(" "), said);
+}
+
+fn judged_with(preset: Preset, run: &[Ran]) -> Vec<Judged> {
+    let (rules, settings) = (Rules::built_in(), Settings::of(preset));
+    let mut replay = Replay::new(&rules, &settings);
+    run.iter().map(|ran| replay.judge(&ran.recorded())).collect()
+}
+
+fn judged(run: &[Ran]) -> Vec<Judged> {
+    judged_with(Preset::Adaptive, run)
 }
 
 fn check(run: &[Ran], said: &str) {
@@ -449,6 +458,7 @@ fn sight_of(number: u64, root: u64, manner: u64) -> Sight {
         roots: vec![print("root", root)],
         manner,
         speaker: if root.is_multiple_of(2) { Speaker::Shell } else { Speaker::Tool },
+        dir: Dir::Unsaid,
         targets: vec![print("target", number)],
         names: vec![print("name", root)],
         creates: root == 3,

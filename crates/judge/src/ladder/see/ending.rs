@@ -1,0 +1,208 @@
+//! Reads a result: did it fail, by what, and what does it say of the thing looked at?
+
+use super::{OUR_MARK, names, stopped};
+use crate::call::{Observation, Outcome};
+use crate::diagnose::Diagnosis;
+use crate::fingerprint;
+use crate::kind::Kind;
+use crate::ladder::preset;
+use crate::ladder::sight::{Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot, Voice};
+use crate::nature;
+
+/// An answer longer than this tells no state in a word.
+const STATE_MAX: usize = 600;
+/// An error longer than this explains itself.
+const OPAQUE_MAX: usize = 200;
+/// An answer shorter than this is an acknowledgement.
+const TELLING: usize = 30;
+/// How much of an answer is masked to compare it; what differs after that is data.
+const MASKED_LINES: usize = 200;
+/// From here on a diagnosis outweighs what the host says.
+const SURE: f32 = 0.8;
+/// Below this a diagnosis is a guess.
+const GUESS: f32 = 0.5;
+
+/// Reads a result. `said_ok` is what the host reports, where it reports anything.
+pub fn ending(
+    sight: &Sight,
+    observation: &Observation,
+    diagnosis: &Diagnosis,
+    said_ok: Option<bool>,
+) -> Ending {
+    let parts = [&observation.stdout[..], &observation.stderr[..], &observation.merged[..]];
+    let bytes = Print::of_bytes(&parts);
+    let text: String = parts.iter().map(|part| String::from_utf8_lossy(part)).collect();
+    let masked_text = masked(&text);
+    let masked = Print::of(&["answer", &masked_text]);
+    let upshot = if is_our_denial(&text) {
+        Upshot::OurDenial
+    } else if failed(sight, observation, diagnosis, said_ok) {
+        Upshot::Failed(fault(sight, observation, diagnosis, &text, &masked_text))
+    } else {
+        Upshot::Fine
+    };
+    let telling = text.trim().len() >= TELLING;
+    Ending {
+        upshot,
+        bytes,
+        masked,
+        ageless: Print::of(&["ageless", &ageless(&text)]),
+        telling,
+        state: state(sight, &text),
+    }
+}
+
+fn is_our_denial(text: &str) -> bool {
+    text.trim_start().starts_with(OUR_MARK)
+}
+
+/// Did the call fail? A host that says so is believed, unless the diagnosis knows that its code is no error; a failure
+/// behind a host's "ok" counts only where the call was not there to change something.
+fn failed(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> bool {
+    let said = said_ok.or(match observation.outcome {
+        Outcome::Succeeded | Outcome::Exited { code: 0 } => Some(true),
+        Outcome::NoExitCode => None,
+        Outcome::Exited { .. }
+        | Outcome::Signalled { .. }
+        | Outcome::TimedOut
+        | Outcome::Interrupted
+        | Outcome::Rejected
+        | Outcome::Threw
+        | Outcome::ReportedFailure
+        | Outcome::Denied => Some(false),
+    });
+    match (diagnosis.kind, said) {
+        (Kind::NotAnError, _) => false,
+        (_, Some(false)) => true,
+        (Kind::Unknown, _) => false,
+        (_, Some(true)) => {
+            diagnosis.confidence >= SURE && !matches!(sight.manner, Manner::Changes(_) | Manner::Looks)
+        }
+        (_, None) => true,
+    }
+}
+
+fn fault(
+    sight: &Sight,
+    observation: &Observation,
+    diagnosis: &Diagnosis,
+    text: &str,
+    masked_text: &str,
+) -> Fault {
+    let line = diagnosis.evidence.as_ref().map(|found| found.text.clone());
+    let line = line.unwrap_or_else(|| last_line(text).to_owned());
+    let kind = diagnosis.kind;
+    let family = fingerprint::family(&observation.call);
+    let cause = match kind {
+        Kind::Unknown => Print::of(&["cause", &family, masked_text]),
+        // No way to the other side is one cause, however each layer puts it.
+        Kind::Network => Print::of(&["cause", &family, kind.word()]),
+        _ => Print::of(&["cause", fingerprint::cause(&family, kind, &line).as_str()]),
+    };
+    let trimmed = text.trim();
+    let one_word = trimmed.len() <= 10 && !trimmed.contains(char::is_whitespace);
+    Fault {
+        firmness: firmness(sight, diagnosis),
+        kind,
+        cause,
+        roots: stopped::roots(sight, &observation.call, diagnosis, &line),
+        names: names(diagnosis.subject.as_deref().into_iter().chain(quoted(&line))),
+        silent: trimmed.is_empty() || one_word || trimmed.starts_with("Exit code ") && trimmed.len() < 14,
+        voice: voice(kind, text),
+        rule: diagnosis.rule.clone(),
+        line: nature::shorter(line.trim()).to_owned(),
+    }
+}
+
+/// How much an error tells the one who asked.
+fn voice(kind: Kind, text: &str) -> Voice {
+    let short = text.len() < OPAQUE_MAX;
+    let text = if short { text.to_lowercase() } else { String::new() };
+    let inside = preset::signs_of_insides().iter().any(|sign| text.contains(sign));
+    match kind {
+        Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => {
+            Voice::Inside
+        }
+        Kind::Unknown | Kind::Logical if short => Voice::Terse,
+        _ => Voice::Wordy,
+    }
+}
+
+/// How firmly the cause stands. A tool with named arguments answers the same arguments the same way, so even a cause
+/// without a name is certain there, as long as it does not come and go by itself.
+fn firmness(sight: &Sight, diagnosis: &Diagnosis) -> Firmness {
+    let steady = matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure);
+    let guessed = sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS;
+    match preset::firmness(diagnosis.kind) {
+        Firmness::Certain if diagnosis.transient || guessed => Firmness::Likely,
+        Firmness::Likely if sight.speaker == Speaker::Tool && steady && !diagnosis.transient => {
+            Firmness::Certain
+        }
+        firmness @ (Firmness::Certain | Firmness::Likely | Firmness::Patient) => firmness,
+    }
+}
+
+/// What a short answer says of the thing looked at.
+fn state(sight: &Sight, text: &str) -> State {
+    let longest = match (sight.polls || sight.waits, sight.manner) {
+        (true, _) => STATE_MAX,
+        (false, Manner::Looks | Manner::Unclear) => STATE_MAX / 3,
+        (false, Manner::Changes(_) | Manner::Runs | Manner::Waits) => 0,
+    };
+    if text.len() > longest {
+        return State::Unsaid;
+    }
+    let text = text.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| contains_word(&text, word));
+    if says(preset::person_words()) {
+        State::Ended
+    } else if says(preset::alive_words()) {
+        State::Alive
+    } else if says(preset::ended_words()) {
+        State::Ended
+    } else {
+        State::Unsaid
+    }
+}
+
+fn contains_word(text: &str, word: &str) -> bool {
+    let letter = |sign: Option<char>| sign.is_some_and(|sign| sign.is_alphanumeric());
+    text.match_indices(word).any(|(at, _)| {
+        !letter(text[..at].chars().next_back()) && !letter(text[at + word.len()..].chars().next())
+    })
+}
+
+/// What stands between quotes in a line.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split(['\'', '"', '`', '‘', '’', '“', '”']).skip(1).step_by(2)
+}
+
+/// The answer with one sign for every age: `3m`, `2h15m`, `5 minutes ago`.
+fn ageless(text: &str) -> String {
+    let is_age = |word: &str| {
+        let word = word.trim_matches(|sign: char| !sign.is_alphanumeric());
+        let starts = word.starts_with(|sign: char| sign.is_ascii_digit());
+        starts
+            && word.ends_with(['s', 'm', 'h', 'd'])
+            && word.chars().all(|sign| sign.is_ascii_digit() || "smhd".contains(sign))
+    };
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches('s');
+        matches!(word, "second" | "minute" | "hour" | "day" | "sec" | "min")
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = words.iter().enumerate().map(|(at, word)| {
+        let counted = words.get(at + 1).is_some_and(|next| is_unit(next));
+        if is_age(word) || counted { "<age>" } else { word }
+    });
+    plain.collect::<Vec<_>>().join(" ")
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+fn masked(text: &str) -> String {
+    let lines: Vec<String> = text.lines().take(MASKED_LINES).map(fingerprint::mask).collect();
+    lines.join("\n")
+}

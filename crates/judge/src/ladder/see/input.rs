@@ -1,0 +1,76 @@
+//! The arguments of a call without what is cosmetic in them.
+
+use serde_json::{Map, Value};
+
+use crate::call::Call;
+use crate::ladder::preset;
+use crate::ladder::sight::{Dir, Print};
+use crate::shell::ParsedCall;
+
+/// The call with its paths tidied, and with one way to write "nothing".
+pub(super) fn plainer(call: &Call) -> Call {
+    let Value::Object(fields) = &call.input else { return call.clone() };
+    let plain = fields.iter().map(|(field, value)| {
+        let value = match value {
+            Value::String(text) if text.is_empty() => Value::Null,
+            Value::String(text) if names_path(field) => Value::String(tidy(text)),
+            Value::Object(inner) if inner.is_empty() => Value::Null,
+            Value::Array(items) if items.is_empty() => Value::Null,
+            other => other.clone(),
+        };
+        (field.clone(), value)
+    });
+    Call::new(call.tool.clone(), Value::Object(plain.collect()))
+}
+
+/// The call without arguments that only say why, as long as something is left.
+pub(super) fn without_prose(call: &Call) -> Call {
+    let Value::Object(fields) = &call.input else { return call.clone() };
+    let kept: Map<String, Value> = fields
+        .iter()
+        .filter(|(field, _)| !is_prose(field))
+        .map(|(field, value)| (field.clone(), value.clone()))
+        .collect();
+    if kept.is_empty() { call.clone() } else { Call::new(call.tool.clone(), Value::Object(kept)) }
+}
+
+/// Which arguments are given at all. To leave out an argument is a real change, to leave it empty another way is not.
+pub(super) fn field_names(input: &Value) -> String {
+    let Value::Object(fields) = input else { return String::new() };
+    let mut names: Vec<&str> = fields.keys().map(String::as_str).filter(|field| !is_prose(field)).collect();
+    names.sort_unstable();
+    names.iter().map(|name| format!("{name}=")).collect()
+}
+
+fn is_prose(field: &str) -> bool {
+    preset::prose_fields().contains(&field.to_lowercase().as_str())
+}
+
+/// The paths among the arguments, tidied.
+pub(super) fn paths(input: &Value) -> impl Iterator<Item = String> {
+    let fields = input.as_object().into_iter().flatten();
+    fields.filter(|(field, _)| names_path(field)).filter_map(|(_, value)| value.as_str()).map(tidy)
+}
+
+fn names_path(field: &str) -> bool {
+    let field = field.to_lowercase();
+    field.ends_with("path")
+        || matches!(field.as_str(), "file" | "filename" | "file_name" | "directory" | "dir")
+}
+
+/// The directory a call runs in: that of a leading `cd`, or of an argument.
+pub(super) fn dir(parsed: &ParsedCall<'_>) -> Dir {
+    const FIELDS: &[&str] = &["workdir", "cwd", "working_directory", "working_dir", "workingDirectory"];
+    let first = parsed.script.as_ref().and_then(|script| script.commands().first());
+    let moved = first.filter(|command| matches!(command.program.as_str(), "cd" | "pushd"));
+    let moved = moved.and_then(|command| command.operands().next());
+    let given = || FIELDS.iter().find_map(|field| parsed.call.input.get(field)?.as_str());
+    moved.or_else(given).map_or(Dir::Unsaid, |path| Dir::Named(Print::of(&["dir", &tidy(path)])))
+}
+
+/// A path without detours.
+pub(super) fn tidy(path: &str) -> String {
+    let absolute = path.starts_with('/');
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if absolute { format!("/{}", parts.join("/")) } else { parts.join("/") }
+}

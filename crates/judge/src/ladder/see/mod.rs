@@ -1,0 +1,86 @@
+//! Reads calls and results into what the ladder compares. All knowledge of shells, tools and outputs ends here.
+
+mod ending;
+mod input;
+mod manner;
+mod stopped;
+
+pub use ending::ending;
+
+use super::sight::{Manner, Print, Sight, Speaker};
+use crate::call::Call;
+use crate::fingerprint;
+use crate::nature;
+use crate::shell::ParsedCall;
+
+/// How our own refusals begin, so that they are not taken for failures when a host hands them back as results.
+pub const OUR_MARK: &str = "Blocked by unstuck";
+
+/// Lists are there to compare, not to keep.
+const LISTED: usize = 16;
+const NAMES: usize = 64;
+
+/// Reads a call.
+pub fn sight(call: &Call) -> Sight {
+    let parsed = ParsedCall::of(call);
+    let script = parsed.script.as_ref();
+    let targets: Vec<String> =
+        parsed.targets().into_iter().take(LISTED).map(|path| input::tidy(&path)).collect();
+    let creates = script.is_none() && manner::creates(call);
+    let mut roots = stopped::needed(&parsed, creates);
+    roots.truncate(LISTED);
+    let manner = manner::of(&parsed);
+    let approach = parsed.approach();
+    let polls = manner::polls(&parsed);
+    let waits = script.is_some_and(manner::sleeps);
+    let trivial = manner == Manner::Looks && script.is_some_and(manner::cannot_fail);
+    let speaker = if script.is_some() { Speaker::Shell } else { Speaker::Tool };
+    let dir = input::dir(&parsed);
+    let plain = input::plainer(call);
+    let fields = input::field_names(&call.input);
+    let exact = Print::of(&["exact", fingerprint::call(&plain).as_str(), &fields]);
+    // What a look asks is all there is to it, filters and pages included; a variant of it is another question.
+    let intent = match (speaker, manner) {
+        (Speaker::Shell, Manner::Looks) => exact,
+        (Speaker::Shell, _) => {
+            Print::of(&["intent", fingerprint::intent_of(&parsed.in_foreground()).as_str()])
+        }
+        (Speaker::Tool, _) => {
+            Print::of(&["intent", fingerprint::intent(&input::without_prose(&plain)).as_str(), &fields])
+        }
+    };
+    Sight {
+        label: nature::shorter(&approach).to_owned(),
+        tool_name: call.tool.clone(),
+        tool: Print::of(&["tool", &call.tool]),
+        exact,
+        intent,
+        approach: Print::of(&["approach", &approach]),
+        roots,
+        manner,
+        speaker,
+        dir,
+        names: names(targets.iter().map(String::as_str)),
+        targets: targets.iter().map(|target| Print::of(&["target", target])).collect(),
+        creates,
+        polls,
+        waits,
+        trivial,
+    }
+}
+
+/// The names in some texts, for comparing: whole words of three letters or more.
+fn names<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Print> {
+    let mut found = Vec::new();
+    for text in texts {
+        for word in text.split(|sign: char| !sign.is_alphanumeric() && sign != '_' && sign != '-') {
+            if word.len() >= 3 && found.len() < NAMES {
+                let print = Print::of(&["name", word]);
+                if !found.contains(&print) {
+                    found.push(print);
+                }
+            }
+        }
+    }
+    found
+}
