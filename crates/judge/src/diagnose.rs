@@ -10,6 +10,9 @@ use crate::rules::{Rule, Stream, Table, Words};
 use crate::shell::{self, Script};
 use crate::verdict::{Effect, FixBy};
 
+/// The remedy for a refused connection on this machine.
+const NOTHING_LISTENS: &str = "nothing-listens";
+
 /// A cause, and how it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
@@ -192,14 +195,23 @@ impl Case<'_> {
         let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
         let subject = span.and_then(|span| {
             let line = &quoted(rule, span).text;
-            table.subject(span.pattern, line, &line.to_ascii_lowercase()).map(str::to_owned)
+            let subject = table.subject(span.pattern, line, &line.to_ascii_lowercase())?;
+            Some(subject.trim_matches(['\'', '"', '`', '‘', '’', '“', '”']).to_owned())
         });
         let row = rule.kind().row();
-        let advice = match rule.advice().is_empty() {
-            true => row.advice.iter().map(|key| (*key).to_owned()).collect(),
-            false => rule.advice().iter().map(str::to_owned).collect(),
+        let local = self.is_local(rule, evidence.as_ref());
+        let transient = rule.transient().unwrap_or(row.transient && !local);
+        let fix_by = match (rule.fix_by(), row.fix_by) {
+            (Some(said), _) => said,
+            // What heals by waiting elsewhere needs a change here.
+            (None, FixBy::Wait) if !transient => FixBy::Environment,
+            (None, usual) => usual,
         };
-        let transient = rule.transient().unwrap_or(row.transient && !self.is_local(rule, evidence.as_ref()));
+        let advice = match rule.advice().is_empty() {
+            false => rule.advice().iter().map(str::to_owned).collect(),
+            true if local => vec![NOTHING_LISTENS.to_owned()],
+            true => row.advice.iter().map(|key| (*key).to_owned()).collect(),
+        };
         Diagnosis {
             kind: rule.kind(),
             stage: self.stage(rule.kind()),
@@ -208,7 +220,7 @@ impl Case<'_> {
             evidence: evidence.filter(|_| rule.kind() != Kind::NotAnError),
             subject,
             transient,
-            fix_by: rule.fix_by().unwrap_or(row.fix_by),
+            fix_by,
             effect: rule.effect(),
             hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind())),
             advice,

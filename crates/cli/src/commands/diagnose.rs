@@ -123,11 +123,12 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
             (Outcome::Exited { code: 126 }, ExitStatus::Command(126))
         }
     };
-    let call = Call::shell(lines::quoted(&words));
+    let line = lines::quoted(&words);
+    let call = Call::shell(&line);
     let report = Report::new(rules.conclude(reading, &call, outcome, None), &call, ui.lang());
     let said = match args.json {
         true => lines::json(&report.to_wire(None)),
-        false => explain::diagnosis(&report, Some(&words.join(" ")), ui.lang()),
+        false => explain::diagnosis(&report, Some(&line), ui.lang()),
     };
     // Whoever called needs the command's own exit code, even where nobody reads our explanation.
     let _nobody_left_to_tell = ui.remark(&said);

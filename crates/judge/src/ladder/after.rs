@@ -71,7 +71,8 @@ impl Clerk<'_> {
     fn strike(&mut self, print: Print, track: Track, fault: &Fault) -> Decision {
         let standing = &*self.standing;
         let before = standing.known.get(print);
-        let same = before.filter(|known| known.cause == fault.cause && !is_elsewhere(known, track, self.sight));
+        let same =
+            before.filter(|known| known.cause == fault.cause && !is_elsewhere(known, track, self.sight));
         let parallel = same.is_some_and(|known| known.by.round.is_shared_with(self.moment.round));
         let stranger = same.is_some_and(|known| known.by.agent != self.moment.agent);
         let strikes = match same {
@@ -330,13 +331,7 @@ impl Clerk<'_> {
         let moved = before.is_none_or(|lap| lap.world != world);
         let said = before.map_or(Said::NOTHING, |lap| lap.said);
         let rung = if moved { limits.word(laps, said.told) } else { Rung::Observe };
-        let lap = Lap {
-            answer,
-            laps,
-            world,
-            turn: standing.turn,
-            said: said.and(rung),
-        };
+        let lap = Lap { answer, laps, world, turn: standing.turn, said: said.and(rung) };
         self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
         decision(rung, plain(Track::Lap, laps))
     }

@@ -173,12 +173,7 @@ impl Court<'_> {
         let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
         let rung = self.rung(limits, lap.laps, lap.said, lap.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Lap, lap.laps)) };
-        Some(Charge {
-            decision,
-            halt: limits.halt,
-            said: lap.said,
-            place: Place::Lap(self.sight.intent),
-        })
+        Some(Charge { decision, halt: limits.halt, said: lap.said, place: Place::Lap(self.sight.intent) })
     }
 
     /// A tool that answered the same error to everything lately.

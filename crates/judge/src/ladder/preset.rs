@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Rung, Track};
 use super::sight::{Change, Firmness};
+use super::{Rung, Track};
 use crate::kind::{Kind, vocabulary};
 
 include!(concat!(env!("OUT_DIR"), "/ladder.rs"));
