@@ -140,7 +140,7 @@ fn a_command_line_cannot_steer_the_terminal() {
     let said =
         World::empty().run(&["diagnose", "--", "sh", "-c", "echo lost >&2; exit 9 # \x1b[2J\nnext"], "");
     assert!(!said.stderr().contains('\x1b'), "{said:?}");
-    said.complains(9, &["`sh -c echo lost >&2; exit 9 # [2J next`"]);
+    said.complains(9, &["`sh -c 'echo lost >&2; exit 9 # [2J next'`"]);
 }
 
 #[test]
