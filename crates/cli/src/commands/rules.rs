@@ -1,7 +1,7 @@
 //! `unstuck rules`: look at the knowledge, and try one's own.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use unstuck_judge::rules::file::{self, FileRule};
@@ -200,7 +200,7 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
     text
 }
 
-fn test(ui: &mut Ui, path: &PathBuf) -> Result<ExitStatus, CommandError> {
+fn test(ui: &mut Ui, path: &Path) -> Result<ExitStatus, CommandError> {
     let text = knowledge::read(path)?;
     let (rows, errors) = file::read(&text);
     let mut rules = Rules::built_in();
