@@ -49,7 +49,7 @@ fn what_the_flags_say_decides_where_the_text_does_not() {
     check(
         &[],
         "bash: gti: command not found\n",
-        "command_not_found reported_failure shell.command-not-found",
+        "command_not_found reported_failure shell.command-not-found-inside",
     );
 }
 
