@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread;
 
 use serde_json::Value;
@@ -19,7 +19,9 @@ const MEMORY_MAX_KB: u64 = 64 * 1024;
 fn peak_kb(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    peak.map_or(0, |rest| rest.trim().trim_end_matches(" kB").parse().unwrap())
+    let peak = peak.map_or(0, |rest| rest.trim().trim_end_matches(" kB").parse().unwrap());
+    assert!(peak > 0 || cfg!(not(target_os = "linux")), "nothing was measured");
+    peak
 }
 
 /// Pipes `piece` in until `size` bytes have passed, then `end`; checks the memory, and returns the answer.
@@ -113,22 +115,45 @@ fn an_error_repeated_past_all_patience_is_still_read_at_the_end() {
     );
 }
 
+/// What is said of a text that arrives in pieces of this size.
+///
+/// Unlike a pipe, a datagram socket hands over exactly the pieces that were put in; an empty one is the end.
+#[track_caller]
+fn diagnose_in_pieces(text: &[u8], size: usize) -> Value {
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    let world = World::empty();
+    let mut command = world.command(&["diagnose", "--json", "--exit-code", "128"]);
+    let child = command.stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    for piece in text.chunks(size).chain([&b""[..]]) {
+        assert_eq!(ours.send(piece).unwrap(), piece.len());
+    }
+    Said::by(child).json()
+}
+
 #[test]
 fn where_the_output_is_cut_makes_no_difference() {
     let text =
         "\x1b[31mcafé 日本\x1b[0m\r\n1 warning\r\nfatal: not a git repository: '\u{1f600}'\r\nlast words";
-    let whole = diagnose(text);
     for size in [1, 2, 3, 5, 7, 11, 13, 17, 31, 61] {
-        // Unlike a pipe, a datagram socket hands over exactly the pieces that were put in; an empty one is the end.
-        let (ours, theirs) = UnixDatagram::pair().unwrap();
-        let world = World::empty();
-        let mut command = world.command(&["diagnose", "--json", "--exit-code", "128"]);
-        let child = command.stdin(OwnedFd::from(theirs)).spawn().unwrap();
-        text.as_bytes()
-            .chunks(size)
-            .chain([&b""[..]])
-            .for_each(|piece| assert_eq!(ours.send(piece).unwrap(), piece.len()));
-        assert_eq!(Said::by(child).json(), whole, "in pieces of {size}");
+        assert_eq!(diagnose_in_pieces(text.as_bytes(), size), diagnose(text), "in pieces of {size}");
+    }
+}
+
+#[test]
+fn a_cause_at_the_seam_of_two_pieces_of_an_endless_line_is_found() {
+    for before in [65_000, 65_510, 65_520, 65_530, 65_536, 130_000] {
+        let (before, after) = ("y ".repeat(before / 2), " z".repeat(45_000));
+        let text = format!("first\n{before}fatal: not a git repository{after}\nlast\n");
+        for size in [4_096, 65_535, 65_536, 100_001] {
+            let answer = diagnose_in_pieces(text.as_bytes(), size);
+            let seen = (&answer["rule"], &answer["evidence_line"]);
+            assert_eq!(
+                seen,
+                (&"git.not-a-repository".into(), &2.into()),
+                "after {} in pieces of {size}",
+                before.len()
+            );
+        }
     }
 }
 
@@ -149,17 +174,17 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     }
 }
 
+#[cfg(target_os = "linux")] // Elsewhere `script` takes other arguments.
 #[test]
 fn a_terminal_without_anything_to_read_gets_a_hint_instead_of_silence() {
-    let mut command = Command::new("script");
+    let mut command = std::process::Command::new("script");
     let line = format!("'{}' diagnose", env!("CARGO_BIN_EXE_unstuck"));
     command.args(["-q", "-e", "-c", &line, "/dev/null"]);
-    // `script` lends a terminal; where it is missing, or is another one, there is none to try.
+    // `script` lends a terminal; where it is not installed there is none to try.
     let Ok(output) = command.output() else { return };
     let said = String::from_utf8_lossy(&output.stdout);
-    if output.status.code() == Some(2) {
-        assert!(said.contains("standard input is a terminal") && said.contains("hint: "), "{said}");
-    }
+    assert!(said.contains("standard input is a terminal") && said.contains("hint: "), "{said}");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
@@ -236,4 +261,12 @@ fn a_name_of_ten_kilobytes_does_not_push_the_message_out_of_the_quote() {
     let evidence = answer["evidence"].as_str().unwrap();
     assert!(evidence.starts_with('…') && evidence.ends_with("a: No such file or directory"), "{evidence}");
     assert!(evidence.chars().count() < 700);
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_our_failure_and_is_said() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let world = World::empty();
+    let child = world.command(&["rules", "list"]).stdout(full).spawn().unwrap();
+    Said::by(child).complains(125, &["unstuck: could not write: "]);
 }

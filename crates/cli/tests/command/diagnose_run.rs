@@ -124,7 +124,8 @@ fn the_explanation_speaks_the_language_that_is_asked_for() {
     let after = world.run(&["diagnose", "--lang", "zh", "--", "cat", "missing.txt"], "");
     assert_eq!(after, asked);
     let mut command = world.command(&["diagnose", "--", "cat", "missing.txt"]);
-    assert_eq!(Said::by(command.env("LC_ALL", "zh_CN.UTF-8").spawn().unwrap()).exit, 1);
+    let native = Said::by(command.env("LC_ALL", "zh_CN.UTF-8").spawn().unwrap());
+    native.complains(1, &["  重试  有所改变之前不要重试"]);
 }
 
 #[test]

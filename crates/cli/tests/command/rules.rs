@@ -180,3 +180,15 @@ fn a_rule_file_with_mistakes_fails_and_each_is_named_with_its_line() {
     assert!(said.stdout().ends_with("1 rules read, 1 not; 1 of 1 examples as promised\n"), "{said}");
     assert_eq!(said.exit, 1);
 }
+
+#[test]
+fn a_rule_file_that_advises_what_nobody_knows_fails() {
+    check_file(
+        &format!(
+            "{}example = [{{ text = \"not a git repository\" }}]\nadvice = [\"reverse-polarity\"]\n",
+            rule("my.git", "auth")
+        ),
+        "my.git: no remedy is called reverse-polarity\n1 rules read, 0 not; 1 of 1 examples as promised\n",
+        1,
+    );
+}
