@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use unstuck_judge::rules::Stream;
 use unstuck_judge::{Again, Effect, FixBy, Kind, Lang};
+use unstuck_wire::redact::redact;
 use unstuck_wire::report::Report;
 
 /// Says what happened, how it is known, whether to retry, and what to do.
@@ -98,7 +99,7 @@ fn span(wait: Duration) -> String {
 }
 
 fn shortened(command: &str) -> String {
-    let plain = command.replace(|sign: char| sign.is_control(), " ");
+    let plain = redact(command).replace(|sign: char| sign.is_control(), " ");
     let one_line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     match one_line.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &one_line[..end]),

@@ -72,7 +72,12 @@ impl Summary {
         let share = 100 * failed / self.calls.max(1);
         let _ = match lang {
             Lang::En => {
-                writeln!(text, "{} runs, {} calls, {failed} failed ({share} %)", self.runs.len(), self.calls)
+                writeln!(
+                    text,
+                    "runs: {}, calls: {}, failed: {failed} ({share} %)",
+                    self.runs.len(),
+                    self.calls
+                )
             }
             Lang::Zh => writeln!(
                 text,
@@ -119,7 +124,7 @@ impl Summary {
         self.most_repeated(&mut text, lang);
         if self.broken_lines > 0 {
             let _ = match lang {
-                Lang::En => writeln!(text, "{} lines could not be read", self.broken_lines),
+                Lang::En => writeln!(text, "lines that could not be read: {}", self.broken_lines),
                 Lang::Zh => writeln!(text, "{} 行无法读取", self.broken_lines),
             };
         }

@@ -124,7 +124,7 @@ impl Case<'_> {
         let mut best: Option<(i32, Rule<'_>, Option<&Span>)> = None;
         let proven = findings.rules.iter().map(|(number, span)| (table.rule(*number), Some(span)));
         for (rule, span) in proven.chain(table.textless().map(|rule| (rule, None))) {
-            if !self.fits(findings, rule) {
+            if !self.fits(findings, rule, span) {
                 continue;
             }
             let weight = self.weight(rule, span);
@@ -141,7 +141,7 @@ impl Case<'_> {
     }
 
     /// Does what the rule asks of the whole call hold?
-    fn fits(&self, findings: &Findings, rule: Rule<'_>) -> bool {
+    fn fits(&self, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> bool {
         let exits = || self.code().is_some_and(|code| rule.exits().any(|exit| exit == code));
         let statuses =
             || self.status.is_some_and(|status| rule.statuses().any(|wanted| is_status(wanted, status)));
@@ -156,18 +156,25 @@ impl Case<'_> {
             && (rule.with().is_empty() || rule.with().numbers().any(|pattern| findings.has(pattern)))
             && !rule.without().numbers().any(|pattern| findings.has(pattern))
             && (!rule.silent() || self.is_silent())
-            && (rule.zero() || self.may_have_failed(rule))
+            && (rule.zero() || self.may_have_failed(rule, span))
     }
 
-    /// An exit code of 0 stands, unless the command line hides the code of what matters.
-    fn may_have_failed(&self, rule: Rule<'_>) -> bool {
+    /// An exit code of 0 stands, unless the command line hides the code of what matters. What a reader shows is content and
+    /// proves nothing, but for its own complaint.
+    fn may_have_failed(&self, rule: Rule<'_>, span: Option<&Span>) -> bool {
         match self.outcome {
             Outcome::Succeeded | Outcome::Exited { code: 0 } => {
-                let hides =
-                    self.script.as_ref().is_some_and(|script| script.hides_failure() && !script.is_reader());
+                let hides = |script: &Script| {
+                    let complains = || {
+                        span.is_some_and(|span| {
+                            script.programs().any(|name| complains(name, quoted(rule, span)))
+                        })
+                    };
+                    script.hides_failure() && (!script.is_reader() || complains())
+                };
                 rule.kind() == Kind::NotAnError
                     || self.status.is_some_and(|status| status >= 400)
-                    || (hides && rule.rank() >= 40)
+                    || (rule.rank() >= 40 && self.script.as_ref().is_some_and(hides))
             }
             _ => true,
         }
@@ -314,6 +321,11 @@ impl Case<'_> {
 /// The line that speaks for a rule, of those that matched it.
 fn quoted<'s>(rule: Rule<'_>, span: &'s Span) -> &'s Found {
     if rule.quotes_last() { &span.last } else { &span.first }
+}
+
+/// Is it the program itself that speaks, as in `cat: x: No such file or directory`?
+fn complains(program: &str, found: &Found) -> bool {
+    found.text.strip_prefix(program).is_some_and(|rest| rest.starts_with(": "))
 }
 
 fn earlier(one: Option<&Span>, other: Option<&Span>) -> bool {

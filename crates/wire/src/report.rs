@@ -1,5 +1,6 @@
 //! A diagnosis as JSON: what `unstuck diagnose --json` prints, and what other doors put beside a failed result.
 
+use crate::redact::redact;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
@@ -19,8 +20,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Draws all conclusions from a diagnosis of `call`.
-    pub fn new(diagnosis: Diagnosis, call: &Call, lang: Lang) -> Report {
+    /// Draws all conclusions from a diagnosis of `call`. Secrets in what it quotes are cut out here, before anyone sees them.
+    pub fn new(mut diagnosis: Diagnosis, call: &Call, lang: Lang) -> Report {
+        for quoted in diagnosis.evidence.iter_mut().map(|found| &mut found.text).chain(&mut diagnosis.subject)
+        {
+            *quoted = redact(quoted).into_owned();
+        }
         let verdict = Verdict::of(&diagnosis, nature::of(call));
         let line = diagnosis.evidence.as_ref().map_or("", |found| &*found.text);
         let cause = fingerprint::cause(&fingerprint::family(call), diagnosis.kind, line);

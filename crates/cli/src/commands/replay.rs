@@ -63,9 +63,14 @@ pub(crate) fn run(ui: &mut Ui, args: &ReplayArgs) -> Result<ExitStatus, CommandE
         player.play(ui, &mut BufReader::with_capacity(256 * 1024, io::stdin().lock()))?;
     }
     for path in transcripts(&args.files)? {
-        let file =
-            File::open(&path).map_err(|source| CommandError::Unreadable { path: path.clone(), source })?;
-        player.play(ui, &mut BufReader::with_capacity(256 * 1024, file))?;
+        match File::open(&path) {
+            Ok(file) => player.play(ui, &mut BufReader::with_capacity(256 * 1024, file))?,
+            // Of a folder's transcripts one may be locked or gone; a file that was named must be readable.
+            Err(error) if !args.files.contains(&path) => {
+                ui.remark(&format!("unstuck: {}: {error}\n", path.display()))?;
+            }
+            Err(source) => return Err(CommandError::Unreadable { path, source }),
+        }
     }
     if !args.jsonl {
         let text = player.summary.text(ui.lang());

@@ -223,7 +223,7 @@ fn test(ui: &mut Ui, path: &Path) -> Result<ExitStatus, CommandError> {
     }
     let count = (rows.len(), errors.len());
     ui.say(&format!(
-        "{} rules read, {} not; {} of {examples} examples as promised\n",
+        "rules read: {}, not read: {}; examples as promised: {} of {examples}\n",
         count.0,
         count.1,
         examples - surprises

@@ -132,7 +132,7 @@ fn a_person_reads_what_failed_what_would_have_been_stopped_and_the_time_it_took(
     let said = World::empty().run(&["replay"], format!("{}oops\n", lines(&calls)));
     insta::assert_snapshot!(said, @r"
     --- stdout
-    1 runs, 4 calls, 3 failed (75 %)
+    runs: 1, calls: 4, failed: 3 (75 %)
           3  command_not_found  the program does not exist here
     unstuck would have said
           1  failures explained with their first result
@@ -143,7 +143,7 @@ fn a_person_reads_what_failed_what_would_have_been_stopped_and_the_time_it_took(
     time: 2 min of 2 min went into calls that would have been refused
     failed most often
           3  frobnicate                                                   command_not_found
-    1 lines could not be read
+    lines that could not be read: 1
     --- exit 0
     ");
 }
@@ -157,7 +157,7 @@ fn the_summary_speaks_chinese_too() {
 #[test]
 fn nothing_recorded_is_no_error() {
     assert_eq!(World::empty().run(&["replay", "--jsonl"], "").to_string(), "--- exit 0");
-    assert!(World::empty().run(&["replay"], "").stdout().starts_with("0 runs, 0 calls, 0 failed (0 %)\n"));
+    assert!(World::empty().run(&["replay"], "").stdout().starts_with("runs: 0, calls: 0, failed: 0 (0 %)\n"));
 }
 
 #[test]

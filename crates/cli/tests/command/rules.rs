@@ -140,17 +140,17 @@ fn a_rule_file_whose_examples_hold_passes() {
             "{}example = [{{ text = \"not a git repository\" }}]\nnot = [{{ text = \"all is well\" }}]\n",
             rule("my.git", "auth")
         ),
-        "1 rules read, 0 not; 2 of 2 examples as promised\n",
+        "rules read: 1, not read: 0; examples as promised: 2 of 2\n",
         0,
     );
-    check_file("", "0 rules read, 0 not; 0 of 0 examples as promised\n", 0);
+    check_file("", "rules read: 0, not read: 0; examples as promised: 0 of 0\n", 0);
 }
 
 #[test]
 fn a_rule_without_an_example_is_mentioned_and_passes() {
     check_file(
         &rule("my.git", "auth"),
-        "my.git: has no example: nothing proves that it works\n1 rules read, 0 not; 0 of 0 examples as promised\n",
+        "my.git: has no example: nothing proves that it works\nrules read: 1, not read: 0; examples as promised: 0 of 0\n",
         0,
     );
 }
@@ -164,7 +164,7 @@ fn a_rule_file_whose_examples_come_out_otherwise_fails() {
         ),
         "my.git: should be recognised: \"flux\" is unknown by no rule\n\
          my.git: should not be claimed: \"not a git repository\" is auth by my.git\n\
-         1 rules read, 0 not; 0 of 2 examples as promised\n",
+         rules read: 1, not read: 0; examples as promised: 0 of 2\n",
         1,
     );
 }
@@ -177,7 +177,7 @@ fn a_rule_file_with_mistakes_fails_and_each_is_named_with_its_line() {
     );
     let said = World::empty().with("my.toml", content).run(&["rules", "test", "my.toml"], "");
     assert!(said.stdout().starts_with("my.toml: line 11: unknown field `colour`"), "{said}");
-    assert!(said.stdout().ends_with("1 rules read, 1 not; 1 of 1 examples as promised\n"), "{said}");
+    assert!(said.stdout().ends_with("rules read: 1, not read: 1; examples as promised: 1 of 1\n"), "{said}");
     assert_eq!(said.exit, 1);
 }
 
@@ -188,7 +188,7 @@ fn a_rule_file_that_advises_what_nobody_knows_fails() {
             "{}example = [{{ text = \"not a git repository\" }}]\nadvice = [\"reverse-polarity\"]\n",
             rule("my.git", "auth")
         ),
-        "my.git: no remedy is called reverse-polarity\n1 rules read, 0 not; 1 of 1 examples as promised\n",
+        "my.git: no remedy is called reverse-polarity\nrules read: 1, not read: 0; examples as promised: 1 of 1\n",
         1,
     );
 }
