@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Rung, Track};
 use super::sight::{Change, Firmness};
+use super::{Rung, Track};
 use crate::kind::{Kind, vocabulary};
 
 include!(concat!(env!("OUT_DIR"), "/ladder.rs"));
@@ -178,6 +178,11 @@ pub fn person_words() -> &'static [&'static str] {
 /// Words by which an answer tells that something is at its end.
 pub fn ended_words() -> &'static [&'static str] {
     ENDED
+}
+
+/// Words by which an answer tells that all is well.
+pub fn green_words() -> &'static [&'static str] {
+    GREEN
 }
 
 /// Programs that are asked how something else is doing.

@@ -13,8 +13,8 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
-pub use line::{ParsedCall, line};
 pub(crate) use line::name_words;
+pub use line::{ParsedCall, line};
 
 /// How a command is joined to the one after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -33,13 +33,13 @@ fn shell_manner(parsed: &ParsedCall<'_>, script: &Script) -> Manner {
     }
     match parsed.nature() {
         Nature::ReadOnly => Manner::Looks,
-        Nature::Unknown | Nature::Idempotent | Nature::Writes if workers().any(|command| preset::handing_programs().contains(&command.program.as_str())) => {
+        Nature::Unknown | Nature::Idempotent | Nature::Writes
+            if workers().any(|command| preset::handing_programs().contains(&command.program.as_str())) =>
+        {
             Manner::Unclear
         }
         // `cd x && grep y` looks, although `cd` alone would not.
-        Nature::Unknown | Nature::Idempotent if script.is_reader() && !parsed.moves_world() => {
-            Manner::Looks
-        }
+        Nature::Unknown | Nature::Idempotent if script.is_reader() && !parsed.moves_world() => Manner::Looks,
         Nature::Unknown if workers().any(is_written_on_the_spot) => Manner::Changes(Change::Script),
         Nature::Unknown | Nature::Idempotent | Nature::Writes if !parsed.moves_world() => Manner::Runs,
         Nature::Unknown if !workers().any(|command| known_change(command).is_some()) => Manner::Runs,
