@@ -71,6 +71,7 @@ struct FileStates {
     alive: Vec<String>,
     person: Vec<String>,
     ended: Vec<String>,
+    green: Vec<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -154,6 +155,7 @@ fn tables(rules_dir: &Path) -> String {
         ("ALIVE", &file.states.alive),
         ("PERSON", &file.states.person),
         ("ENDED", &file.states.ended),
+        ("GREEN", &file.states.green),
         ("POLLING_PROGRAMS", &file.polls.programs),
         ("POLLING_TOOLS", &file.polls.tools),
         ("HANDING_PROGRAMS", &file.hands_on.programs),

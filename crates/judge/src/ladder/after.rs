@@ -23,14 +23,15 @@ pub(super) fn weigh(
         Upshot::Failed(fault) => {
             clerk.standing.tick += 1;
             let said = clerk.failed(fault);
-            let lap = clerk.lap();
+            let lap = clerk.lap(fault.kind);
             clerk.close(said.or_stronger(lap))
         }
         Upshot::Fine => {
             clerk.standing.tick += 1;
             clerk.clear();
             let said = clerk.answered();
-            clerk.close(said)
+            let lap = clerk.lap(Kind::NotAnError);
+            clerk.close(said.or_stronger(lap))
         }
     }
 }
@@ -133,7 +134,8 @@ impl Clerk<'_> {
     fn streak(&mut self, fault: &Fault) -> Decision {
         let tool = self.sight.tool;
         let counts = self.sight.speaker == Speaker::Tool
-            && self.sight.manner != Manner::Looks
+            // Looks for different things may well find the same nothing; an error inside is no answer to any of them.
+            && (self.sight.manner != Manner::Looks || fault.voice == Voice::Inside)
             && fault.firmness > Firmness::Patient
             && fault.kind != Kind::TestFailure;
         if !counts {
@@ -318,11 +320,16 @@ impl Clerk<'_> {
     }
 
     /// Counts a run whose output no change has moved.
-    fn lap(&mut self) -> Decision {
-        if !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) || self.is_mute() {
+    fn lap(&mut self, kind: Kind) -> Decision {
+        // What went well and has little to say, or says that all is well, stays the same for good reason.
+        let well = kind == Kind::NotAnError && (!self.ending.telling || self.ending.green);
+        if well {
+            self.standing.laps.remove(self.sight.intent);
+        }
+        if well || !matches!(self.sight.manner, Manner::Runs | Manner::Unclear) || self.is_mute() {
             return Decision::SILENT;
         }
-        let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
+        let limits = self.limits(Track::Lap, Firmness::Certain, kind);
         let standing = &*self.standing;
         let world = standing.world.changes;
         let answer = self.ending.bytes;
@@ -331,7 +338,7 @@ impl Clerk<'_> {
         let moved = before.is_none_or(|lap| lap.world != world);
         let said = before.map_or(Said::NOTHING, |lap| lap.said);
         let rung = if moved { limits.word(laps, said.told) } else { Rung::Observe };
-        let lap = Lap { answer, laps, world, turn: standing.turn, said: said.and(rung) };
+        let lap = Lap { answer, laps, kind, world, turn: standing.turn, said: said.and(rung) };
         self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
         decision(rung, plain(Track::Lap, laps))
     }

@@ -170,7 +170,7 @@ impl Court<'_> {
     /// A run whose output no change has moved.
     fn lap(&self) -> Option<Charge> {
         let lap = self.standing.laps.get(self.sight.intent)?;
-        let limits = self.limits(Track::Lap, Firmness::Certain, Kind::NotAnError);
+        let limits = self.limits(Track::Lap, Firmness::Certain, lap.kind);
         let rung = self.rung(limits, lap.laps, lap.said, lap.turn)?;
         let decision = Decision { rung, reason: Some(plain(Track::Lap, lap.laps)) };
         Some(Charge { decision, halt: limits.halt, said: lap.said, place: Place::Lap(self.sight.intent) })

@@ -21,7 +21,7 @@ pub use replay::{Judged, Recorded, Replay};
 pub use sight::{
     Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
-pub use standing::Standing;
+pub use standing::{Agent, Known, Lap, Look, Memory, Said, Standing, Streak, Tick, World};
 
 use std::fmt;
 use std::str::FromStr;

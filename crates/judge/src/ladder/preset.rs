@@ -180,6 +180,11 @@ pub fn ended_words() -> &'static [&'static str] {
     ENDED
 }
 
+/// Words by which an answer tells that all is well.
+pub fn green_words() -> &'static [&'static str] {
+    GREEN
+}
+
 /// Programs that are asked how something else is doing.
 pub fn polling_programs() -> &'static [&'static str] {
     POLLING_PROGRAMS

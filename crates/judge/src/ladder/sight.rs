@@ -221,6 +221,8 @@ pub struct Ending {
     pub ageless: Print,
     /// The answer is long enough to show whether something moved.
     pub telling: bool,
+    /// The answer says that all is well.
+    pub green: bool,
     /// What the answer says of the thing looked at.
     pub state: State,
 }

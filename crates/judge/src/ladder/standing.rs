@@ -1,4 +1,5 @@
-//! Where a session stands: what is known to fail, which answers stay the same, what moved. Plain data of bounded size.
+//! Where a session stands: what is known to fail, which answers stay the same, what moved. Plain data of bounded size,
+//! every field open, so that it can be stored and read back by whoever keeps it.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +23,10 @@ pub type Tick = u32;
 /// A map of bounded size that forgets what was used longest ago.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory<T> {
-    items: BTreeMap<Print, (Tick, T)>,
-    capacity: usize,
+    /// What is remembered, with the tick of its last use.
+    pub items: BTreeMap<Print, (Tick, T)>,
+    /// How much of it at most.
+    pub capacity: usize,
 }
 
 impl<T> Memory<T> {
@@ -165,6 +168,8 @@ pub struct Lap {
     pub answer: Print,
     /// How often it came, each time after another change.
     pub laps: u32,
+    /// The cause, `NotAnError` where the run went well.
+    pub kind: Kind,
     /// Where the world stood at the last one.
     pub world: u32,
     /// In which turn of the user.
@@ -260,14 +265,15 @@ pub struct World {
     /// Goes up whenever something was changed on purpose.
     pub changes: u32,
     /// When something was last changed, by sort of change.
-    last: [Tick; Change::ALL.len()],
+    pub last: [Tick; Change::ALL.len()],
     /// The names that the last changes touched.
-    recent: Vec<(Tick, Vec<Print>)>,
-    /// When a target was last changed, or looked at.
-    touched: Memory<Tick>,
-    looked_at: Memory<Tick>,
+    pub recent: Vec<(Tick, Vec<Print>)>,
+    /// When a target was last changed.
+    pub touched: Memory<Tick>,
+    /// When a target was last looked at.
+    pub looked_at: Memory<Tick>,
     /// When something was last done of which nobody knows what it changed.
-    stirred: Tick,
+    pub stirred: Tick,
     /// When somebody last let time pass.
     pub waited: Tick,
 }
@@ -347,7 +353,7 @@ pub struct Standing {
     /// Runs between changes, by intent.
     pub laps: Memory<Lap>,
     /// What each agent did lately.
-    agents: BTreeMap<Print, Agent>,
+    pub agents: BTreeMap<Print, Agent>,
     /// What moved.
     pub world: World,
 }
@@ -394,7 +400,9 @@ impl Standing {
 
     /// How many things are remembered in all.
     pub fn size(&self) -> usize {
-        self.known.len() + self.looks.len() + self.laps.len() + self.agents.len()
+        let streaks: usize = self.agents.values().map(|agent| agent.streaks.len()).sum();
+        let world = self.world.touched.len() + self.world.looked_at.len() + self.world.recent.len();
+        self.known.len() + self.looks.len() + self.laps.len() + self.agents.len() + streaks + world
     }
 }
 

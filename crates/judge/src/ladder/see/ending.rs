@@ -11,6 +11,8 @@ use crate::nature;
 
 /// An answer longer than this tells no state in a word.
 const STATE_MAX: usize = 600;
+/// Whether all is well stands at the end.
+const GREEN_MAX: usize = 300;
 /// An error longer than this explains itself.
 const OPAQUE_MAX: usize = 200;
 /// An answer shorter than this is an acknowledgement.
@@ -48,6 +50,7 @@ pub fn ending(
         masked,
         ageless: Print::of(&["ageless", &ageless(&text)]),
         telling,
+        green: is_green(&text),
         state: state(sight, &text),
     }
 }
@@ -163,6 +166,13 @@ fn state(sight: &Sight, text: &str) -> State {
     } else {
         State::Unsaid
     }
+}
+
+/// Does the end of an answer say that all is well?
+fn is_green(text: &str) -> bool {
+    let end = text.trim_end().char_indices().rev().nth(GREEN_MAX).map_or(0, |(at, _)| at);
+    let end = text[end..].to_lowercase();
+    preset::green_words().iter().any(|word| contains_word(&end, word))
 }
 
 fn contains_word(text: &str, word: &str) -> bool {

@@ -1,6 +1,5 @@
 //! The ladder on short runs, and what holds on any run.
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::replay::{Judged, Recorded, Replay};
@@ -8,13 +7,15 @@ use super::see;
 use super::sight::{
     Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
 };
-use super::{Decision, Event, Limits, Preset, Rung, Settings, Standing, Track, step};
+use super::{Decision, Limits, Preset, Rung, Settings, Track};
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
 
 mod honest;
+mod properties;
+mod stuck;
 
 /// A call and its result, as a test writes them.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Ran {
     call: Call,
     code: Option<i32>,
@@ -377,19 +378,6 @@ fn a_person_gets_a_table_of_what_was_tried() {
     assert!(table.contains("cargo: command not found | cargo build ×2 | "), "{table}");
 }
 
-#[test]
-fn a_long_session_stays_small_and_quick() {
-    let settings = Settings::of(Preset::Adaptive);
-    let mut standing = Standing::new();
-    for number in 0..60_000 {
-        let sight = sight_of(number, number % 7, number % 5);
-        let ending = ending_of(number % 3 + 1, number % 11);
-        let _ = step(&settings, &mut standing, Event::Asked(&sight, moment_of(number % 90)));
-        let _ = step(&settings, &mut standing, Event::Ended(&sight, &ending, moment_of(number % 90)));
-    }
-    assert!(standing.size() <= 3 * super::standing::CAPACITY + 64, "{}", standing.size());
-}
-
 /// Compares two calls: `exact`, `intent`, or `other` where they have neither in common.
 fn alike(one: Call, other: Call) -> &'static str {
     let (one, other) = (see::sight(&one), see::sight(&other));
@@ -494,102 +482,11 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         masked: print("masked", answer),
         ageless: print("ageless", answer),
         telling: true,
+        green: answer == 2,
         state,
     }
 }
 
 fn moment_of(agent: u64) -> Moment {
     Moment { agent: print("agent", agent), round: Round::Unsaid }
-}
-
-/// A made-up event: which call, by whom, how it ended.
-type Made = (u64, u64, u64, u64, u64, u64);
-
-fn made() -> impl Strategy<Value = Vec<Made>> {
-    // Few calls, answers and agents, so that they meet again and again.
-    prop::collection::vec((0..6_u64, 0..7_u64, 0..5_u64, 0..5_u64, 0..4_u64, 0..2_u64), 1..120)
-}
-
-/// Plays made-up events; `watch` sees every decision.
-fn play(
-    preset: Preset,
-    events: &[Made],
-    mut watch: impl FnMut(&Sight, &Ending, Moment, &Decision, &Decision, bool),
-) -> Standing {
-    let settings = Settings::of(preset);
-    let mut standing = Standing::new();
-    for (number, root, manner, verdict, answer, agent) in events {
-        let spoke = *verdict == 4;
-        if spoke {
-            let _ = step(&settings, &mut standing, Event::UserSpoke);
-        }
-        let (sight, ending, moment) =
-            (sight_of(*number, *root, *manner), ending_of(*verdict, *answer), moment_of(*agent));
-        let before = step(&settings, &mut standing, Event::Asked(&sight, moment));
-        let after = step(&settings, &mut standing, Event::Ended(&sight, &ending, moment));
-        watch(&sight, &ending, moment, &before, &after, spoke);
-    }
-    standing
-}
-
-proptest! {
-    #[test]
-    fn nothing_is_refused_that_was_not_explained_before(events in made(), classic in any::<bool>()) {
-        let preset = if classic { Preset::Classic } else { Preset::Adaptive };
-        let mut explained: Vec<Print> = Vec::new();
-        play(preset, &events, |sight, ending, moment, before, after, _| {
-            let own = [sight.exact, sight.intent, sight.approach, sight.tool, moment.agent];
-            if before.rung >= Rung::Deny {
-                let known = own.iter().chain(&sight.roots).any(|print| explained.contains(print));
-                assert!(known, "{before:?} without a word before it");
-            }
-            if after.rung >= Rung::Note {
-                explained.extend(own);
-                if let Upshot::Failed(fault) = &ending.upshot {
-                    explained.extend(&fault.roots);
-                }
-            }
-        });
-    }
-
-    #[test]
-    fn a_run_is_only_stopped_after_refusals(events in made()) {
-        let mut refused: Vec<Print> = Vec::new();
-        play(Preset::Adaptive, &events, |_, _, moment, before, after, _| {
-            assert!(after.rung < Rung::Deny, "a result cannot be refused");
-            if before.rung == Rung::Halt {
-                assert!(refused.contains(&moment.agent), "stopped without a refusal");
-            }
-            match before.rung {
-                Rung::Deny | Rung::Halt => refused.push(moment.agent),
-                Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist => refused.retain(|agent| *agent != moment.agent),
-            }
-        });
-    }
-
-    #[test]
-    fn the_first_call_after_a_word_of_the_user_is_never_refused(events in made()) {
-        play(Preset::Adaptive, &events, |_, _, _, before, _, spoke| {
-            assert!(!spoke || before.rung < Rung::Deny, "{before:?}");
-        });
-    }
-
-    #[test]
-    fn the_same_run_is_judged_the_same(events in made()) {
-        let mut first = Vec::new();
-        let one = play(Preset::Adaptive, &events, |_, _, _, before, after, _| first.push((before.clone(), after.clone())));
-        let mut second = Vec::new();
-        let other = play(Preset::Adaptive, &events, |_, _, _, before, after, _| second.push((before.clone(), after.clone())));
-        prop_assert_eq!(first, second);
-        prop_assert_eq!(one, other);
-    }
-
-    #[test]
-    fn our_refusals_leave_no_trace_in_what_is_known(events in made()) {
-        let settings = Settings::of(Preset::Adaptive);
-        let mut standing = play(Preset::Adaptive, &events, |_, _, _, _, _, _| {});
-        let before = standing.clone();
-        let _ = step(&settings, &mut standing, Event::Ended(&sight_of(1, 1, 1), &ending_of(0, 1), moment_of(0)));
-        prop_assert_eq!(before, standing);
-    }
 }
