@@ -68,6 +68,7 @@ fn kinds() -> Result<String, Fault> {
 fn rules_list() -> Result<String, Fault> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(project::root().join("rules"))?.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     let mut sections = String::new();
     let mut contents = String::new();

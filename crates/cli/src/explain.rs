@@ -12,10 +12,10 @@ use unstuck_wire::report::Report;
 pub(crate) fn diagnosis(report: &Report, command: Option<&str>, lang: Lang) -> String {
     let diagnosis = &report.diagnosis;
     let mut text = String::new();
-    let mark = match diagnosis.kind {
-        Kind::NotAnError => "✓",
-        Kind::Unknown => "?",
-        _ => "✗",
+    let mark = match diagnosis.ok() {
+        Some(true) => "✓",
+        Some(false) => "✗",
+        None => "?",
     };
     let subject = diagnosis.subject.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
     let _ = writeln!(text, "{mark} {}: {}{subject}", diagnosis.kind, diagnosis.kind.title(lang));

@@ -78,6 +78,22 @@ impl Outcome {
         }
     }
 
+    /// Does the call say that it went well?
+    pub fn says_ok(self) -> bool {
+        match self {
+            Outcome::Succeeded | Outcome::Exited { code: 0 } => true,
+            Outcome::Exited { .. }
+            | Outcome::Signalled { .. }
+            | Outcome::TimedOut
+            | Outcome::Interrupted
+            | Outcome::Rejected
+            | Outcome::Threw
+            | Outcome::ReportedFailure
+            | Outcome::Denied
+            | Outcome::NoExitCode => false,
+        }
+    }
+
     /// Reads a word that needs no number beside it.
     pub fn from_word(word: &str) -> Option<Outcome> {
         Outcome::WORDS.iter().find(|(other, _)| *other == word).map(|(_, outcome)| *outcome)

@@ -43,11 +43,8 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Did the call go well? `None` while the cause is unknown.
     pub fn ok(&self) -> Option<bool> {
-        match self.kind {
-            Kind::NotAnError => Some(true),
-            Kind::Unknown => None,
-            _ => Some(false),
-        }
+        let known = self.kind != Kind::Unknown;
+        known.then_some(self.kind == Kind::NotAnError)
     }
 }
 
@@ -162,22 +159,14 @@ impl Case<'_> {
     /// An exit code of 0 stands, unless the command line hides the code of what matters. What a reader shows is content and
     /// proves nothing, but for its own complaint.
     fn may_have_failed(&self, rule: Rule<'_>, span: Option<&Span>) -> bool {
-        match self.outcome {
-            Outcome::Succeeded | Outcome::Exited { code: 0 } => {
-                let hides = |script: &Script| {
-                    let complains = || {
-                        span.is_some_and(|span| {
-                            script.programs().any(|name| complains(name, quoted(rule, span)))
-                        })
-                    };
-                    script.hides_failure() && (!script.is_reader() || complains())
-                };
-                rule.kind() == Kind::NotAnError
-                    || self.status.is_some_and(|status| status >= 400)
-                    || (rule.rank() >= 40 && self.script.as_ref().is_some_and(hides))
-            }
-            _ => true,
-        }
+        let hides = |script: &Script| {
+            let complains = |name: &str| span.is_some_and(|span| complains(name, quoted(rule, span)));
+            script.hides_failure() && (!script.is_reader() || script.programs().any(complains))
+        };
+        !self.outcome.says_ok()
+            || rule.kind() == Kind::NotAnError
+            || self.status.is_some_and(|status| status >= 400)
+            || (rule.rank() >= 40 && self.script.as_ref().is_some_and(hides))
     }
 
     fn weight(&self, rule: Rule<'_>, span: Option<&Span>) -> i32 {
@@ -250,11 +239,17 @@ impl Case<'_> {
     /// No rule fired: what the ending alone allows to say.
     fn unexplained(&self) -> Diagnosis {
         let (kind, confidence) = match self.outcome {
-            Outcome::Succeeded | Outcome::Exited { code: 0 } => (Kind::NotAnError, 0.9),
+            outcome if outcome.says_ok() => (Kind::NotAnError, 0.9),
             Outcome::TimedOut => (Kind::Timeout, 0.9),
             Outcome::Interrupted => (Kind::Aborted, 0.9),
             Outcome::Denied => (Kind::Permission, 0.6),
-            _ => (Kind::Unknown, 0.0),
+            Outcome::Succeeded
+            | Outcome::Exited { .. }
+            | Outcome::Signalled { .. }
+            | Outcome::Rejected
+            | Outcome::Threw
+            | Outcome::ReportedFailure
+            | Outcome::NoExitCode => (Kind::Unknown, 0.0),
         };
         let row = kind.row();
         Diagnosis {
