@@ -426,3 +426,80 @@ fn several_agents_may_look_at_the_same() {
     let twin = sh("cargo build", 101, "error[E0425]: cannot find value `x`").in_round(4);
     check("twins in one message", &times(3, &twin));
 }
+
+#[test]
+fn asking_differently_is_work() {
+    let error = "error[E0308]: mismatched types\n --> src/a.rs:4:5";
+    check(
+        "a failing build is looked at from another side",
+        &[sh("cargo build", 101, error), sh("cargo check --all-targets", 101, error)],
+    );
+    let test = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed";
+    check(
+        "a failing test is asked for more",
+        &[
+            sh("pytest tests/test_a.py", 1, test),
+            sh("pytest tests/test_a.py -vv --tb=long", 1, &format!("def test_b():\n{test}")),
+        ],
+    );
+    let missing = "error: pathspec 'feature' did not match any file(s) known to git";
+    check(
+        "a branch is fetched first",
+        &[
+            codex("git checkout feature", 1, missing),
+            codex("git fetch origin", 0, "From github.com:a/b"),
+            codex("git checkout feature", 1, missing),
+        ],
+    );
+    let help = |sub: &str| gemini(&format!("mytool {sub} --help"), 2, "error: unrecognized subcommand");
+    check("subcommands are guessed", &["init", "new", "create"].map(help));
+    let import = |module: &str| {
+        cursor(
+            &format!("python -c 'import {module}'"),
+            1,
+            &format!("ModuleNotFoundError: No module named '{module}'"),
+        )
+    };
+    check("several modules are tried", &["numpy", "scipy", "pandas", "torch"].map(import));
+    let ls = |dir: &str| {
+        sh(&format!("ls {dir}"), 2, &format!("ls: cannot access '{dir}': No such file or directory"))
+    };
+    check("several directories are tried", &["/opt/a", "/srv/a", "/usr/local/a", "/home/a"].map(ls));
+    let read = |file: &str| tool("Read", json!({ "file_path": file }), false, "File does not exist.");
+    check(
+        "several files are tried",
+        &["/w/a.ts", "/w/a.tsx", "/w/src/a.ts", "/w/src/a.tsx", "/w/lib/a.ts"].map(read),
+    );
+    let port = |port: u32| {
+        sh(&format!("python -m http.server {port}"), 1, "OSError: [Errno 98] Address already in use")
+    };
+    check("several ports are tried", &[8000, 8001, 8080].map(port));
+    let booked = |flight: &str| {
+        tool("book_flight", json!({ "flight": flight }), false, &format!("Error: flight {flight} is full"))
+    };
+    check("several flights are tried", &["A1", "B2", "C3", "D4"].map(booked));
+}
+
+#[test]
+fn running_again_what_ran_well_is_work() {
+    let bench = |time: u32| sh("cargo bench", 0, &format!("bench: {time} ns/iter"));
+    check("a measurement is repeated", &[120, 118, 121, 119, 122].map(bench));
+    let roll = |value: u32| codex("python roll.py", 0, &value.to_string());
+    check("a die is rolled", &[3, 5, 3, 1, 6, 2].map(roll));
+    let migrate = sh("python manage.py migrate", 0, "No migrations to apply.");
+    check("a migration after each new model", &with_edits("/w/models.py", times(5, &migrate)));
+    let commit =
+        |number: u32| sh("git commit -am wip", 0, &format!("[main {number:07x}] wip\n 1 file changed"));
+    check("many small commits", &(0..6).map(commit).collect::<Vec<_>>());
+    let build = sh("npm run build", 0, "vite v5 building for production...\nbuilt in dist/");
+    check(
+        "a build before each deployment",
+        &(0..5).flat_map(|_| [edit("/w/src/a.ts", "x"), build.clone()]).collect::<Vec<_>>(),
+    );
+    let restart = sh("systemctl restart app", 0, "");
+    let logs = |line: u32| sh("journalctl -u app -n 3", 0, &format!("line {line}"));
+    check(
+        "a service that is restarted and watched",
+        &(0..5).flat_map(|line| [restart.clone(), logs(line)]).collect::<Vec<_>>(),
+    );
+}
