@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::replay::{Judged, Recorded, Replay};
 use super::see;
 use super::sight::{
-    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
+    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
 };
 use super::{Decision, Limits, Preset, Rung, Settings, Track};
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
@@ -468,7 +468,7 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         roots: vec![print("root", answer % 7)],
         names: vec![print("name", answer + 3)],
         silent: answer == 1,
-        voice: [Voice::Wordy, Voice::Terse, Voice::Inside][(answer % 3) as usize],
+        opaque: answer.is_multiple_of(2),
     };
     let upshot = match verdict {
         0 => Upshot::OurDenial,
