@@ -341,6 +341,17 @@ fn classic_counts_to_three_and_five() {
 }
 
 #[test]
+fn a_rung_that_was_passed_over_in_patience_is_not_skipped() {
+    // The failure after a change is only explained, although its number would be worth a hint; the next one is hinted at.
+    let test = sh("cargo test", 101, "error[E0425]: cannot find value `x`");
+    let change = edit("/w/a.rs", "b");
+    let run = [&test, &test, &change, &test, &test, &test, &test].map(Ran::clone);
+    check_with(Preset::Classic, &run, "observe observe observe note hint insist deny!");
+    let run = sh("./bench --all", 3, "lorem ipsum");
+    check(&[run.clone(), change, run.clone(), run.clone(), run], "note observe note hint! deny!");
+}
+
+#[test]
 fn every_rung_that_can_be_reached_has_words_in_both_languages() {
     for track in Track::ALL {
         for rung in Rung::ALL.iter().filter(|rung| **rung > Rung::Observe) {
