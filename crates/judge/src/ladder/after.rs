@@ -304,7 +304,11 @@ impl Clerk<'_> {
         }
         let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
         let agent = self.standing.agent_mut(self.moment.agent);
-        agent.reruns = if seen >= 2 && !alive && !parallel { agent.reruns + 1 } else { 0 };
+        agent.reruns = match (parallel, seen >= 2 && !alive) {
+            (true, _) => agent.reruns,
+            (false, true) => agent.reruns.saturating_add(1),
+            (false, false) => 0,
+        };
         said.or_stronger(decision(limits.word(agent.reruns, Rung::Hint), plain(Track::Rerun, agent.reruns)))
     }
 
