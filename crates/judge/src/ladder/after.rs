@@ -2,7 +2,7 @@
 
 use super::before::{cycle_of, intent_track, is_elsewhere, look_track, plain, waited_since};
 use super::preset::{self, Limits, Settings};
-use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot, Voice};
+use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
 use super::standing::{Known, Lap, Look, Said, Standing, Streak, UNSHOWN, answers};
 use super::{Decision, Reason, Rung, Track};
 use crate::kind::Kind;
@@ -130,27 +130,17 @@ impl Clerk<'_> {
         )
     }
 
-    /// The same error from one tool, whatever it is given.
+    /// The same error from a tool's own insides, whatever it is given.
     fn streak(&mut self, fault: &Fault) -> Decision {
         let tool = self.sight.tool;
-        let counts = self.sight.speaker == Speaker::Tool
-            // Looks for different things may well find the same nothing; an error inside is no answer to any of them.
-            && (self.sight.manner != Manner::Looks || fault.voice == Voice::Inside)
-            && fault.firmness > Firmness::Patient
-            && fault.kind != Kind::TestFailure;
-        if !counts {
+        if self.sight.speaker != Speaker::Tool || !fault.opaque || fault.firmness == Firmness::Patient {
             self.standing.agent_mut(self.moment.agent).streaks.remove(tool);
             return Decision::SILENT;
         }
-        let track = match fault.voice {
-            Voice::Inside => Track::Opaque,
-            Voice::Terse => Track::Terse,
-            Voice::Wordy => Track::Wordy,
-        };
-        let limits = self.limits(track, Firmness::Certain, fault.kind);
+        let limits = self.limits(Track::Opaque, Firmness::Certain, fault.kind);
         let (tick, turn) = (self.standing.tick, self.standing.turn);
         let agent = self.standing.agent_mut(self.moment.agent);
-        let answer = if track == Track::Opaque { self.ending.masked } else { self.ending.bytes };
+        let answer = self.ending.masked;
         let before = agent.streaks.get(tool).filter(|streak| streak.answer == answer);
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
@@ -159,7 +149,6 @@ impl Clerk<'_> {
         let streak = Streak {
             answer,
             length,
-            track,
             kind: fault.kind,
             turn,
             by: self.moment,
@@ -168,7 +157,7 @@ impl Clerk<'_> {
         };
         agent.streaks.put(tool, tick, streak);
         let reason = Reason {
-            track,
+            track: Track::Opaque,
             count: length,
             kind: fault.kind,
             rule: fault.rule.clone(),
@@ -315,7 +304,11 @@ impl Clerk<'_> {
         }
         let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
         let agent = self.standing.agent_mut(self.moment.agent);
-        agent.reruns = if seen >= 2 && !alive && !parallel { agent.reruns + 1 } else { 0 };
+        agent.reruns = match (parallel, seen >= 2 && !alive) {
+            (true, _) => agent.reruns,
+            (false, true) => agent.reruns.saturating_add(1),
+            (false, false) => 0,
+        };
         said.or_stronger(decision(limits.word(agent.reruns, Rung::Hint), plain(Track::Rerun, agent.reruns)))
     }
 

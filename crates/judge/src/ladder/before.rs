@@ -182,10 +182,10 @@ impl Court<'_> {
         if streak.by.round.is_shared_with(self.moment.round) {
             return None;
         }
-        let limits = self.limits(streak.track, Firmness::Certain, streak.kind);
+        let limits = self.limits(Track::Opaque, Firmness::Certain, streak.kind);
         let rung = self.rung(limits, streak.length, streak.said, streak.turn)?;
         let reason =
-            Reason { line: streak.line.clone(), kind: streak.kind, ..plain(streak.track, streak.length) };
+            Reason { line: streak.line.clone(), kind: streak.kind, ..plain(Track::Opaque, streak.length) };
         Some(Charge {
             decision: Decision { rung, reason: Some(reason) },
             halt: limits.halt,

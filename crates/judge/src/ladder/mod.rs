@@ -19,7 +19,7 @@ mod tests;
 pub use preset::{Limits, Preset, Row, Settings};
 pub use replay::{Judged, Recorded, Replay};
 pub use sight::{
-    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
+    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
 };
 pub use standing::{Agent, Known, Lap, Look, Memory, Said, Standing, Streak, Tick, World};
 
@@ -75,10 +75,6 @@ vocabulary! {
         Approach = "approach",
         /// A tool's short errors in a row that do not say what is wrong.
         Opaque = "opaque",
-        /// A tool's short refusals in a row that stay the same.
-        Terse = "terse",
-        /// A tool's long errors in a row that stay the same.
-        Wordy = "wordy",
         /// Looks whose answer stays the same.
         Look = "look",
         /// Actions whose answer stays the same.
@@ -102,13 +98,7 @@ impl Track {
         match self {
             Track::Repeat | Track::Look | Track::Act | Track::Poll => Key::Exact,
             Track::Variant | Track::Lap => Key::Intent,
-            Track::Root
-            | Track::Spread
-            | Track::Approach
-            | Track::Opaque
-            | Track::Terse
-            | Track::Wordy
-            | Track::Silence => Key::Cause,
+            Track::Root | Track::Spread | Track::Approach | Track::Opaque | Track::Silence => Key::Cause,
             Track::Cycle | Track::Rerun => Key::Cycle,
         }
     }

@@ -163,17 +163,6 @@ pub enum Firmness {
     Certain,
 }
 
-/// How much an error tells the one who asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
-    /// Something in the tool's own insides: nothing about the question.
-    Inside,
-    /// A short refusal that was meant for the one who asked.
-    Terse,
-    /// It explains itself, or a rule does.
-    Wordy,
-}
-
 /// A failure as the ladder sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
@@ -193,8 +182,8 @@ pub struct Fault {
     pub names: Vec<Print>,
     /// It says next to nothing: no output, or a bare word.
     pub silent: bool,
-    /// How much it tells.
-    pub voice: Voice,
+    /// It comes from a tool's own insides and says nothing about the question.
+    pub opaque: bool,
 }
 
 /// How a call ended, as the ladder sees it.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Rung;
 use super::sight::{Change, Dir, Firmness, Manner, Moment, Print, Sight, State};
-use super::{Rung, Track};
 use crate::kind::Kind;
 
 /// How many things of one sort a session remembers. What was used longest ago goes first.
@@ -185,8 +185,6 @@ pub struct Streak {
     pub answer: Print,
     /// How often.
     pub length: u32,
-    /// Whether the answer says what is wrong.
-    pub track: Track,
     /// The cause.
     pub kind: Kind,
     /// In which turn of the user.

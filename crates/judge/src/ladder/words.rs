@@ -61,7 +61,6 @@ fn row(known: &Known, lang: Lang) -> String {
 fn template(track: Track, rung: Rung, lang: Lang) -> &'static str {
     let resembles = match track {
         Track::Poll | Track::Act => Track::Look,
-        Track::Wordy | Track::Terse => Track::Opaque,
         Track::Rerun => Track::Cycle,
         other => other,
     };

@@ -1,12 +1,12 @@
 //! Reads a result: did it fail, by what, and what does it say of the thing looked at?
 
 use super::{OUR_MARK, names, stopped};
-use crate::call::{Observation, Outcome};
+use crate::call::{Call, Observation, Outcome};
 use crate::diagnose::Diagnosis;
 use crate::fingerprint;
 use crate::kind::Kind;
 use crate::ladder::preset;
-use crate::ladder::sight::{Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot, Voice};
+use crate::ladder::sight::{Ending, Fault, Firmness, Manner, Print, Sight, Speaker, State, Upshot};
 use crate::nature;
 
 /// An answer longer than this tells no state in a word.
@@ -111,24 +111,24 @@ fn fault(
         roots: stopped::roots(sight, &observation.call, diagnosis, &line),
         names: names(diagnosis.subject.as_deref().into_iter().chain(quoted(&line))),
         silent: trimmed.is_empty() || one_word || trimmed.starts_with("Exit code ") && trimmed.len() < 14,
-        voice: voice(kind, text),
+        opaque: is_opaque(&observation.call, kind, text),
         rule: diagnosis.rule.clone(),
         line: nature::shorter(line.trim()).to_owned(),
     }
 }
 
-/// How much an error tells the one who asked.
-fn voice(kind: Kind, text: &str) -> Voice {
-    let short = text.len() < OPAQUE_MAX;
-    let text = if short { text.to_lowercase() } else { String::new() };
-    let inside = preset::signs_of_insides().iter().any(|sign| text.contains(sign));
-    match kind {
-        Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError if inside => {
-            Voice::Inside
-        }
-        Kind::Unknown | Kind::Logical if short => Voice::Terse,
-        _ => Voice::Wordy,
+/// Is it an error of the tool's own insides, which tells the one who asked nothing? Where the call brought its own code,
+/// the insides are the asker's.
+fn is_opaque(call: &Call, kind: Kind, text: &str) -> bool {
+    let vague =
+        matches!(kind, Kind::Unknown | Kind::Logical | Kind::Crash | Kind::CodeError | Kind::ParseError);
+    let own_code =
+        ["code", "script", "source", "expression"].iter().any(|field| call.input.get(field).is_some());
+    if !vague || own_code || text.len() >= OPAQUE_MAX {
+        return false;
     }
+    let text = text.to_lowercase();
+    preset::signs_of_insides().iter().any(|sign| text.contains(sign))
 }
 
 /// How firmly the cause stands. A tool with named arguments answers the same arguments the same way, so even a cause

@@ -478,6 +478,11 @@ fn asking_differently_is_work() {
         tool("book_flight", json!({ "flight": flight }), false, &format!("Error: flight {flight} is full"))
     };
     check("several flights are tried", &["A1", "B2", "C3", "D4"].map(booked));
+    let paid = |card: &str| tool("pay", json!({ "card": card }), false, "Error: not enough credit");
+    check("several cards are tried", &["visa_1", "visa_2", "gift_1", "gift_2", "gift_3"].map(paid));
+    let code =
+        |code: &str| tool("python", json!({ "code": code }), false, "IndexError: list index out of range");
+    check("several pieces of code with one mistake", &["a[1]", "b[1]", "c[1]", "d[1]", "e[1]"].map(code));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::replay::{Judged, Recorded, Replay};
 use super::see;
 use super::sight::{
-    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot, Voice,
+    Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
 };
 use super::{Decision, Limits, Preset, Rung, Settings, Track};
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
@@ -341,6 +341,17 @@ fn classic_counts_to_three_and_five() {
 }
 
 #[test]
+fn a_rung_that_was_passed_over_in_patience_is_not_skipped() {
+    // The failure after a change is only explained, although its number would be worth a hint; the next one is hinted at.
+    let test = sh("cargo test", 101, "error[E0425]: cannot find value `x`");
+    let change = edit("/w/a.rs", "b");
+    let run = [&test, &test, &change, &test, &test, &test, &test].map(Ran::clone);
+    check_with(Preset::Classic, &run, "observe observe observe note hint insist deny!");
+    let run = sh("./bench --all", 3, "lorem ipsum");
+    check(&[run.clone(), change, run.clone(), run.clone(), run], "note observe note hint! deny!");
+}
+
+#[test]
 fn every_rung_that_can_be_reached_has_words_in_both_languages() {
     for track in Track::ALL {
         for rung in Rung::ALL.iter().filter(|rung| **rung > Rung::Observe) {
@@ -468,7 +479,7 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         roots: vec![print("root", answer % 7)],
         names: vec![print("name", answer + 3)],
         silent: answer == 1,
-        voice: [Voice::Wordy, Voice::Terse, Voice::Inside][(answer % 3) as usize],
+        opaque: answer.is_multiple_of(2),
     };
     let upshot = match verdict {
         0 => Upshot::OurDenial,

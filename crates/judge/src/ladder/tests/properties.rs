@@ -175,7 +175,7 @@ proptest! {
         }
         let asked = step(&settings, &mut standing, Event::Asked(&next.sight, next.moment));
         let track = asked.reason.map(|reason| reason.track);
-        let own = [Track::Repeat, Track::Variant, Track::Approach, Track::Opaque, Track::Terse, Track::Wordy];
+        let own = [Track::Repeat, Track::Variant, Track::Approach, Track::Opaque];
         prop_assert!(!track.is_some_and(|track| own.contains(&track)), "{:?}", track);
     }
 
@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(end(&mut standing), end(&mut standing));
         let twin = step(&settings, &mut standing, Event::Asked(&next.sight, moment));
         let track = twin.reason.map(|reason| reason.track);
-        let by_count = [Track::Repeat, Track::Look, Track::Poll, Track::Opaque, Track::Terse];
+        let by_count = [Track::Repeat, Track::Look, Track::Poll, Track::Opaque];
         prop_assert!(twin.rung < Rung::Deny || !track.is_some_and(|track| by_count.contains(&track)), "{:?}", track);
     }
 
