@@ -126,7 +126,7 @@ impl Case<'_> {
             .filter_map(|(number, span)| Some((number as u16, span.as_deref()?)));
         let proven = proven.map(|(number, span)| (table.rule(number), Some(span)));
         for (rule, span) in proven.chain(table.textless().map(|rule| (rule, None))) {
-            if !self.fits(findings, rule) {
+            if !self.fits(findings, rule, span) {
                 continue;
             }
             let weight = self.weight(rule, span);
@@ -143,7 +143,7 @@ impl Case<'_> {
     }
 
     /// Does what the rule asks of the whole call hold?
-    fn fits(&self, findings: &Findings, rule: Rule<'_>) -> bool {
+    fn fits(&self, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> bool {
         let exits = || self.code().is_some_and(|code| rule.exits().any(|exit| exit == code));
         let statuses =
             || self.status.is_some_and(|status| rule.statuses().any(|wanted| is_status(wanted, status)));
@@ -158,15 +158,19 @@ impl Case<'_> {
             && (rule.with().is_empty() || rule.with().numbers().any(|pattern| findings.has(pattern)))
             && !rule.without().numbers().any(|pattern| findings.has(pattern))
             && (!rule.silent() || self.is_silent())
-            && (rule.zero() || self.may_have_failed(rule))
+            && (rule.zero() || self.may_have_failed(rule, span))
     }
 
-    /// An exit code of 0 stands, unless the command line hides the code of what matters.
-    fn may_have_failed(&self, rule: Rule<'_>) -> bool {
+    /// An exit code of 0 stands, unless the command line hides the code of what matters. What a reader shows proves
+    /// nothing, what it complains does.
+    fn may_have_failed(&self, rule: Rule<'_>, span: Option<&Span>) -> bool {
         match self.outcome {
             Outcome::Succeeded | Outcome::Exited { code: 0 } => {
-                let hides =
-                    self.script.as_ref().is_some_and(|script| script.hides_failure() && !script.is_reader());
+                let complains = span.is_some_and(|span| quoted(rule, span).stream == Stream::Stderr);
+                let hides = self
+                    .script
+                    .as_ref()
+                    .is_some_and(|script| script.hides_failure() && (complains || !script.is_reader()));
                 rule.kind() == Kind::NotAnError
                     || self.status.is_some_and(|status| status >= 400)
                     || (hides && rule.rank() >= 40)
@@ -195,7 +199,9 @@ impl Case<'_> {
     fn explain(&self, table: &Table, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> Diagnosis {
         let shown =
             rule.show().numbers().find_map(|pattern| findings.patterns[usize::from(pattern)].as_deref());
-        let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
+        // Where the program alone knows what went wrong, its last words are what a person would quote.
+        let last_words = || self.seen.last_line.clone().filter(|_| rule.kind() == Kind::Logical);
+        let evidence = shown.or(span).map(|span| quoted(rule, span).clone()).or_else(last_words);
         let subject = span.and_then(|span| {
             let line = &quoted(rule, span).text;
             table.subject(span.pattern, line, &line.to_ascii_lowercase()).map(str::to_owned)
