@@ -160,8 +160,11 @@ impl Case<'_> {
     /// proves nothing, but for its own complaint.
     fn may_have_failed(&self, rule: Rule<'_>, span: Option<&Span>) -> bool {
         let hides = |script: &Script| {
-            let complains = |name: &str| span.is_some_and(|span| complains(name, quoted(rule, span)));
-            script.hides_failure() && (!script.is_reader() || script.programs().any(complains))
+            let complains = |span: &Span| {
+                let found = quoted(rule, span);
+                found.stream == Stream::Stderr || script.programs().any(|name| complains(name, found))
+            };
+            script.hides_failure() && (!script.is_reader() || span.is_some_and(complains))
         };
         !self.outcome.says_ok()
             || rule.kind() == Kind::NotAnError
@@ -188,7 +191,9 @@ impl Case<'_> {
 
     fn explain(&self, table: &Table, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> Diagnosis {
         let shown = rule.show().numbers().find_map(|pattern| findings.patterns.get(&pattern));
-        let evidence = shown.or(span).map(|span| quoted(rule, span).clone());
+        // Where the program alone knows what went wrong, its last words are what a person would quote.
+        let last_words = || self.seen.last_line.clone().filter(|_| rule.kind() == Kind::Logical);
+        let evidence = shown.or(span).map(|span| quoted(rule, span).clone()).or_else(last_words);
         let subject = span.and_then(|span| {
             let line = &quoted(rule, span).text;
             let subject = table.subject(span.pattern, line, &line.to_ascii_lowercase())?;

@@ -3,14 +3,14 @@
 use super::{Command, Join, Redirection, Role, Stream};
 use crate::nature::commands;
 
-/// Tells whether a command could never be the work a script is run for.
+/// Tells whether a command could never be the work a script is run for. `echo … > file` writes a file.
 pub(super) fn is_trivial(command: &Command) -> bool {
     const TRIVIAL: &[&str] = &[
         "", ":", "[", "[[", "alias", "date", "declare", "echo", "exit", "export", "false", "local", "printf",
         "pwd", "readonly", "return", "set", "shopt", "sleep", "test", "trap", "true", "type", "typeset",
         "ulimit", "umask", "unset", "wait", "which", "yes",
     ];
-    TRIVIAL.contains(&command.program.as_str())
+    TRIVIAL.contains(&command.program.as_str()) && !prints_nowhere(&command.redirections)
 }
 
 /// Tells whether a command only shows content.
