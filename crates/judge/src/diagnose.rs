@@ -95,6 +95,7 @@ impl Rules {
         let seen = reading.close();
         let line = shell::line(call);
         let script = line.as_deref().map(Script::parse);
+        let status = status.or_else(|| written_status(line.as_deref()?, seen.last_line.as_ref()?));
         let case = Case { call, line: line.as_deref(), script, outcome, status, seen: &seen };
         for (table, findings) in self.tables.iter().zip(&seen.findings) {
             if let Some(diagnosis) = case.best(table, findings) {
@@ -341,6 +342,15 @@ fn applies(hint: Hint, kind: Kind) -> bool {
     hint.source != HintSource::RateLimitReset || kind == Kind::RateLimited
 }
 
+/// The status that `curl -w '%{http_code}'` was asked to print at the end of the output.
+fn written_status(line: &str, last: &Found) -> Option<u16> {
+    let asked = line.contains("%{http_code}") || line.contains("%{response_code}");
+    let text = last.text.trim_end();
+    let digits = text.len() - text.trim_end_matches(|sign: char| sign.is_ascii_digit()).len();
+    let status = text[text.len() - digits..].parse().ok()?;
+    (asked && digits == 3 && (400..600).contains(&status)).then_some(status)
+}
+
 /// `5` stands for every 5xx.
 fn is_status(wanted: u16, status: u16) -> bool {
     wanted == status || (wanted < 10 && wanted == status / 100)
@@ -373,7 +383,9 @@ fn is_whole(text: &str, start: usize, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::names_loopback;
+    use super::{names_loopback, written_status};
+    use crate::reading::Found;
+    use crate::rules::Stream;
 
     #[test]
     fn only_a_whole_loopback_name_or_a_socket_file_is_this_machine() {
@@ -387,5 +399,19 @@ mod tests {
         check("Failed to connect to 2001:db8::17 port 80", false);
         check("no route to 10.0.0.0/8", false);
         check("mylocalhost.example.com", false);
+    }
+
+    #[test]
+    fn a_status_is_read_only_where_curl_was_asked_to_write_one() {
+        let check = |line: &str, last: &str, status: Option<u16>| {
+            let found = Found { text: last.to_owned(), line: 1, stream: Stream::Stdout };
+            assert_eq!(written_status(line, &found), status, "{line}: {last}");
+        };
+        check("curl -s -o /dev/null -w '%{http_code}' https://api.example.com", "429", Some(429));
+        check("curl -s -w '%{http_code}' https://api.example.com", "{\"id\":7}503", Some(503));
+        check("curl -s -w 'took %{time_total}' https://api.example.com", "429", None);
+        check("curl -s -w '%{http_code}' https://api.example.com", "200", None);
+        check("curl -s -w '%{http_code}' https://api.example.com", "id 20404", None);
+        check("curl -s -w '%{http_code}' https://api.example.com", "größe", None);
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Known {
 /// runs it: `python manage.py migrate`.
 pub(crate) fn known(command: &Command) -> Known {
     let mut program = plain_name(&command.program);
-    let mut subs = sub_words(program, command);
+    let mut subs = sub_words(program, command, 2);
     if let Some(script) = subs.first().map(|first| first.rsplit('/').next().unwrap_or(first))
         && matches!(program, "python" | "php" | "ruby" | "node")
         && (script.contains('.') || script == "artisan")
@@ -95,7 +95,10 @@ pub(crate) fn known(command: &Command) -> Known {
 
 /// What a command does, its flags considered.
 pub(crate) fn traits(command: &Command) -> Traits {
-    let known = known(command);
+    let mut known = known(command);
+    if let Some(changing) = changing_verb(&known, command) {
+        known.traits = changing;
+    }
     let rows = find(FLAGS, &known.key).unwrap_or_default();
     match rows.iter().find(|change| command.has_flag(change.any)) {
         Some(change) => Traits {
@@ -108,6 +111,20 @@ pub(crate) fn traits(command: &Command) -> Traits {
     }
 }
 
+/// A row that names a group of commands only to look at them (`argocd app`, `pulumi stack`) does not speak for a verb behind
+/// it that changes something.
+fn changing_verb(known: &Known, command: &Command) -> Option<Traits> {
+    let row = known.traits;
+    let mut named = known.key.split(' ');
+    let names_verb = named.next_back().is_some_and(|word| verb(word).is_some());
+    if row.nature != Nature::ReadOnly || row.reader || row.filter || names_verb {
+        return None;
+    }
+    let depth = named.count();
+    let words = sub_words(plain_name(&command.program), command, depth + 2);
+    words.into_iter().skip(depth).filter_map(verb).find(|traits| traits.moves_world)
+}
+
 /// The program's name without a version: `python3.12` is `python`, `gcc-13` is `gcc`.
 fn plain_name(program: &str) -> &str {
     if find(COMMANDS, program).is_some() {
@@ -117,8 +134,8 @@ fn plain_name(program: &str) -> &str {
     if name.is_empty() { program } else { name }
 }
 
-/// The first words that are neither flags nor flags' values, at most two: candidates for sub-commands.
-fn sub_words<'c>(program: &str, command: &'c Command) -> Vec<&'c str> {
+/// The first words that are neither flags nor flags' values: candidates for sub-commands.
+fn sub_words<'c>(program: &str, command: &'c Command, most: usize) -> Vec<&'c str> {
     let valued = valued(program);
     let mut subs = Vec::new();
     let mut args = command.args().iter().map(String::as_str);
@@ -128,7 +145,7 @@ fn sub_words<'c>(program: &str, command: &'c Command) -> Vec<&'c str> {
         } else if !word.starts_with(['-', '+']) && word.len() < 40 {
             subs.push(word);
         }
-        if subs.len() == 2 {
+        if subs.len() == most {
             break;
         }
     }

@@ -169,6 +169,7 @@ fn a_success_proves_nothing_where_failures_are_hidden() {
         "make || exit 0",
         "while read x; do make; done",
         "set -e; make | tail",
+        "echo x > /etc/motd; echo done",
     ] {
         assert!(Script::parse(text).hides_failure(), "{text}");
     }
