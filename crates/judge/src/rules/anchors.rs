@@ -184,7 +184,7 @@ impl Ordinary {
     fn price(&self, window: &[u8; WIDTH]) -> u64 {
         let looks = self.windows.get(window).copied().unwrap_or(0);
         let blocks = window.windows(BLOCK).filter_map(|block| self.blocks.get(block));
-        u64::from(1 + 30 * looks + blocks.sum::<u32>())
+        u64::from(1 + 30 * looks + 5 * blocks.sum::<u32>())
     }
 
     /// Estimates how common a window is: what stands in the sample is much more so than anything else; letters count by
