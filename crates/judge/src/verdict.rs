@@ -10,7 +10,7 @@ use crate::diagnose::Diagnosis;
 use crate::hint::Wait;
 use crate::kind::{Kind, Stage, vocabulary};
 use crate::nature::Nature;
-use crate::retry::Policy;
+use crate::retry::{MayRepeat, Policy};
 use crate::rules::builtin;
 
 vocabulary! {
@@ -105,6 +105,21 @@ impl Verdict {
             false => diagnosis.fix_by,
         };
         Verdict { fix_by, effect, again: again(diagnosis, nature, effect) }
+    }
+}
+
+impl Verdict {
+    /// The answer as the retry policy asks for it: a wait that the other side named is told apart from one of our own, and
+    /// an effect that is uncertain from a call that cannot work.
+    pub fn may_repeat(&self, diagnosis: &Diagnosis) -> MayRepeat {
+        match (self.again, diagnosis.hint.map(|hint| hint.wait)) {
+            (Again::Now | Again::After(_), Some(Wait::For(asked))) => MayRepeat::After(asked),
+            (Again::Now | Again::After(_), Some(Wait::Never) | None) => MayRepeat::Yes,
+            (Again::IfChanged, Some(Wait::Never)) => MayRepeat::Never,
+            (Again::IfChanged, Some(Wait::For(_)) | None) if diagnosis.transient => MayRepeat::Uncertain,
+            (Again::IfChanged, Some(Wait::For(_)) | None) => MayRepeat::IfChanged,
+            (Again::Never, _) => MayRepeat::Never,
+        }
     }
 }
 
