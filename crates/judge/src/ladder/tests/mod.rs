@@ -154,7 +154,7 @@ fn an_unknown_failure_is_hinted_at_before_it_is_refused() {
 fn whoever_keeps_sending_refused_calls_is_stopped() {
     let build = sh("cargo build", 127, MISSING);
     let run: Vec<Ran> = std::iter::repeat_n(build, 9).collect();
-    check(&run, "note deny! deny! deny! deny! deny! deny! halt! halt!");
+    check(&run, "note deny! deny! deny! deny! halt! halt! halt! halt!");
 }
 
 #[test]
