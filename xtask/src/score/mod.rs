@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::{Fault, project};
 
 /// The sets that come with the project, and whose figures are recorded.
-const OWN_CORPUS: &str = "corpus/dev.jsonl";
+const OWN_CORPORA: [&str; 2] = ["corpus/dev.jsonl", "corpus/wider.jsonl"];
 const OWN_TRACES: &str = "traces/scenarios";
 const RECORDED: &str = "corpus/recorded.toml";
 
@@ -67,7 +67,7 @@ fn score(mut options: Options) -> Result<(), Fault> {
     let own_only = options.corpora.is_empty() && options.traces.is_empty();
     match (own_only, options.then) {
         (true, _) => {
-            options.corpora.push(OWN_CORPUS.into());
+            options.corpora.extend(OWN_CORPORA.map(PathBuf::from));
             options.traces.push(OWN_TRACES.into());
         }
         (false, Then::Nothing) => {}
