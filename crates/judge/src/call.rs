@@ -78,10 +78,11 @@ impl Outcome {
         }
     }
 
-    /// Does the call say that it went well?
-    pub fn says_ok(self) -> bool {
+    /// Does the call say that it went well? `None` where nobody said anything.
+    pub fn said_ok(self) -> Option<bool> {
         match self {
-            Outcome::Succeeded | Outcome::Exited { code: 0 } => true,
+            Outcome::Succeeded | Outcome::Exited { code: 0 } => Some(true),
+            Outcome::NoExitCode => None,
             Outcome::Exited { .. }
             | Outcome::Signalled { .. }
             | Outcome::TimedOut
@@ -89,8 +90,7 @@ impl Outcome {
             | Outcome::Rejected
             | Outcome::Threw
             | Outcome::ReportedFailure
-            | Outcome::Denied
-            | Outcome::NoExitCode => false,
+            | Outcome::Denied => Some(false),
         }
     }
 

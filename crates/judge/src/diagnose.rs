@@ -167,7 +167,7 @@ impl Case<'_> {
             };
             script.hides_failure() && (!script.is_reader() || span.is_some_and(complains))
         };
-        !self.outcome.says_ok()
+        self.outcome.said_ok() != Some(true)
             || rule.kind() == Kind::NotAnError
             || self.status.is_some_and(|status| status >= 400)
             || (rule.rank() >= 40 && self.script.as_ref().is_some_and(hides))
@@ -245,7 +245,7 @@ impl Case<'_> {
     /// No rule fired: what the ending alone allows to say.
     fn unexplained(&self) -> Diagnosis {
         let (kind, confidence) = match self.outcome {
-            outcome if outcome.says_ok() => (Kind::NotAnError, 0.9),
+            outcome if outcome.said_ok() == Some(true) => (Kind::NotAnError, 0.9),
             Outcome::TimedOut => (Kind::Timeout, 0.9),
             Outcome::Interrupted => (Kind::Aborted, 0.9),
             Outcome::Denied => (Kind::Permission, 0.6),
@@ -291,7 +291,7 @@ impl Case<'_> {
     fn code(&self) -> Option<i32> {
         match self.outcome {
             Outcome::Exited { code } => Some(code),
-            Outcome::Signalled { signal } => Some(128 + signal),
+            Outcome::Signalled { signal } => Some(signal.saturating_add(128)),
             Outcome::Succeeded
             | Outcome::TimedOut
             | Outcome::Interrupted

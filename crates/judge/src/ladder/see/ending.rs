@@ -1,7 +1,7 @@
 //! Reads a result: did it fail, by what, and what does it say of the thing looked at?
 
 use super::{OUR_MARK, names, stopped};
-use crate::call::{Call, Observation, Outcome};
+use crate::call::{Call, Observation};
 use crate::diagnose::Diagnosis;
 use crate::fingerprint;
 use crate::kind::Kind;
@@ -62,18 +62,7 @@ fn is_our_denial(text: &str) -> bool {
 /// Did the call fail? A host that says so is believed, unless the diagnosis knows that its code is no error; a failure
 /// behind a host's "ok" counts only where the call was not there to change something.
 fn failed(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> bool {
-    let said = said_ok.or(match observation.outcome {
-        Outcome::Succeeded | Outcome::Exited { code: 0 } => Some(true),
-        Outcome::NoExitCode => None,
-        Outcome::Exited { .. }
-        | Outcome::Signalled { .. }
-        | Outcome::TimedOut
-        | Outcome::Interrupted
-        | Outcome::Rejected
-        | Outcome::Threw
-        | Outcome::ReportedFailure
-        | Outcome::Denied => Some(false),
-    });
+    let said = said_ok.or(observation.outcome.said_ok());
     match (diagnosis.kind, said) {
         (Kind::NotAnError, _) => false,
         (_, Some(false)) => true,
