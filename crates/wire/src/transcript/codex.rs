@@ -248,19 +248,7 @@ fn answer(output: Value, ending: Option<Ending>) -> Answer {
         (None, Some(false)) => worded.unwrap_or(Outcome::ReportedFailure),
         (None, None) => worded.unwrap_or(Outcome::NoExitCode),
     };
-    let said_ok = match outcome {
-        Outcome::Succeeded => Some(true),
-        Outcome::Exited { code } => Some(code == 0),
-        Outcome::NoExitCode => None,
-        Outcome::Signalled { .. }
-        | Outcome::TimedOut
-        | Outcome::Interrupted
-        | Outcome::Rejected
-        | Outcome::Threw
-        | Outcome::ReportedFailure
-        | Outcome::Denied => Some(false),
-    };
-    Answer { said_ok, merged: body.as_bytes().to_vec(), ..Answer::silent(outcome) }
+    Answer { said_ok: outcome.said_ok(), merged: body.as_bytes().to_vec(), ..Answer::silent(outcome) }
 }
 
 /// The text of an output, and what its wrapping says of success and exit code.
