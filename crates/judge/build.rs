@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use kind::Kind;
+use kind::{Kind, NotAWord};
 use rules::anchors::Ordinary;
 use rules::file::FileRule;
 use rules::packed::Packed;

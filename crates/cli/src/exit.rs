@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use unstuck_store::StoreError;
+
 /// The exit status of `unstuck` itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -46,6 +48,10 @@ pub(crate) enum CommandError {
     Input(io::Error),
     #[error("could not write: {0}")]
     Output(io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("no folder to keep anything in: neither XDG_STATE_HOME nor HOME is set")]
+    NoHome,
     #[error("whoever read our output has gone")]
     ReaderGone,
 }
@@ -66,6 +72,29 @@ impl CommandError {
                 nearest.as_ref().map(|kind| format!("did you mean {kind}?"))
             }
             CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
+            CommandError::Store(error) => match error {
+                StoreError::NotOurs { .. } => Some(
+                    "point `store.state-dir` at a folder of your own, or remove what stands there".to_owned(),
+                ),
+                StoreError::TooNew { .. } => {
+                    Some("update unstuck, or point `store.state-dir` elsewhere".to_owned())
+                }
+                StoreError::Busy { .. } => Some("another process is writing; run it again".to_owned()),
+                StoreError::Full { .. } => {
+                    Some("free some space; `unstuck purge --before 7d` and `unstuck gc` help".to_owned())
+                }
+                StoreError::Damaged { .. } => {
+                    Some("run it again: the file is checked and set aside".to_owned())
+                }
+                StoreError::Network { .. } => {
+                    Some("point `store.state-dir` at a folder on a local disk".to_owned())
+                }
+                StoreError::Missing { .. } => {
+                    Some("`unstuck replay --record FILE` fills it from a transcript".to_owned())
+                }
+                StoreError::Io { .. } | StoreError::Sql { .. } => None,
+            },
+            CommandError::NoHome => Some("set HOME, or `store.state-dir`".to_owned()),
             CommandError::Input(_) | CommandError::Output(_) | CommandError::ReaderGone => None,
         }
     }
@@ -76,9 +105,12 @@ impl CommandError {
             CommandError::NothingToRead
             | CommandError::NoSuchRule { .. }
             | CommandError::NoSuchKind { .. } => ExitStatus::Usage,
-            CommandError::Unreadable { .. } | CommandError::Input(_) | CommandError::Output(_) => {
-                ExitStatus::Failed
-            }
+            CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
+            CommandError::Unreadable { .. }
+            | CommandError::Input(_)
+            | CommandError::Output(_)
+            | CommandError::Store(_)
+            | CommandError::NoHome => ExitStatus::Failed,
             CommandError::ReaderGone => ExitStatus::Success,
         }
     }

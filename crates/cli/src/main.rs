@@ -1,5 +1,6 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
+mod cellar;
 mod commands;
 mod exit;
 mod explain;

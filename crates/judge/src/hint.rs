@@ -8,8 +8,6 @@ mod amount;
 mod tests;
 mod when;
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::kind::vocabulary;

@@ -1,9 +1,7 @@
 //! The names of causes and of the places they came from. Pure vocabulary: no judgement is made here.
 
-use std::fmt;
-use std::str::FromStr;
-
 /// Declares a closed vocabulary: a `Copy` enum whose variants have one fixed word each, in both directions.
+#[macro_export]
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -20,14 +18,14 @@ macro_rules! vocabulary {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.word()) }
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result { f.pad(self.word()) }
         }
 
-        impl FromStr for $name {
-            type Err = crate::kind::NotAWord;
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::NotAWord;
             fn from_str(word: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|each| each.word() == word).ok_or(crate::kind::NotAWord)
+                Self::ALL.iter().copied().find(|each| each.word() == word).ok_or($crate::NotAWord)
             }
         }
     };

@@ -8,9 +8,6 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde_json::Value;
 
 use crate::Call;

@@ -1,8 +1,5 @@
 //! Words for people and models, in English and Simplified Chinese. Every text has a key and stands in `rules/`.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::diagnose::Diagnosis;
 use crate::kind::{Kind, vocabulary};
 use crate::rules::builtin;

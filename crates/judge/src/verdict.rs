@@ -2,8 +2,6 @@
 //!
 //! "May this run again?" is answered here, in [`Verdict::of`], and nowhere else.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::diagnose::Diagnosis;

@@ -23,9 +23,6 @@ pub use sight::{
 };
 pub use standing::{Agent, Known, Lap, Look, Memory, Said, Standing, Streak, Tick, World};
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::kind::{Kind, vocabulary};
 
 vocabulary! {

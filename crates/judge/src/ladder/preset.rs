@@ -1,8 +1,5 @@
 //! The numbers of the ladder, as `rules/ladder.toml` gives them. Logic is elsewhere.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::sight::{Change, Firmness};
 use super::{Rung, Track};
 use crate::kind::{Kind, vocabulary};

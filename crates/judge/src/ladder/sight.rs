@@ -3,9 +3,6 @@
 //! Reading a call or an output is done elsewhere; here nothing is parsed, so a standing can be stored field by field
 //! and every step can be tested without a shell or a log at hand.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::kind::{Kind, vocabulary};
 
 /// A short hash by which two things are known to be alike.

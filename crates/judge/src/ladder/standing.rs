@@ -1,7 +1,8 @@
 //! Where a session stands: what is known to fail, which answers stay the same, what moved. Plain data of bounded size,
 //! every field open, so that it can be stored and read back by whoever keeps it.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rung;
 use super::sight::{Change, Dir, Firmness, Manner, Moment, Print, Sight, State};
@@ -27,20 +28,41 @@ pub struct Memory<T> {
     pub items: BTreeMap<Print, (Tick, T)>,
     /// How much of it at most.
     pub capacity: usize,
+    /// What was looked for in vain, where this is only an excerpt of what somebody keeps elsewhere.
+    wanted: Option<RefCell<BTreeSet<Print>>>,
 }
 
 impl<T> Memory<T> {
     fn new(capacity: usize) -> Memory<T> {
-        Memory { items: BTreeMap::new(), capacity }
+        Memory { items: BTreeMap::new(), capacity, wanted: None }
+    }
+
+    /// An excerpt of a memory that is kept elsewhere, with nothing in it so far. It notes what is looked for in vain and
+    /// forgets nothing: both are its keeper's business.
+    fn excerpt() -> Memory<T> {
+        Memory { items: BTreeMap::new(), capacity: usize::MAX, wanted: Some(RefCell::default()) }
+    }
+
+    /// What was looked for in vain since this excerpt was made.
+    pub fn wanted(&self) -> BTreeSet<Print> {
+        self.wanted.as_ref().map(|wanted| wanted.borrow().clone()).unwrap_or_default()
+    }
+
+    fn seek(&self, print: Print) {
+        if let Some(wanted) = self.wanted.as_ref().filter(|_| !self.items.contains_key(&print)) {
+            wanted.borrow_mut().insert(print);
+        }
     }
 
     /// What is remembered under `print`.
     pub fn get(&self, print: Print) -> Option<&T> {
+        self.seek(print);
         self.items.get(&print).map(|(_, item)| item)
     }
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, print: Print) -> Option<&mut T> {
+        self.seek(print);
         self.items.get_mut(&print).map(|(_, item)| item)
     }
 
@@ -54,6 +76,7 @@ impl<T> Memory<T> {
 
     /// Forgets what is under `print`.
     pub fn remove(&mut self, print: Print) {
+        self.seek(print);
         self.items.remove(&print);
     }
 
@@ -222,8 +245,9 @@ pub struct Agent {
     pub streaks: Memory<Streak>,
 }
 
-impl Agent {
-    fn new() -> Agent {
+impl Default for Agent {
+    /// An agent that has done nothing so far.
+    fn default() -> Agent {
         Agent {
             last: Print(0),
             turn: 0,
@@ -237,7 +261,9 @@ impl Agent {
             streaks: Memory::new(TOOLS),
         }
     }
+}
 
+impl Agent {
     /// Adds a call and its answer to the history.
     pub fn remember(&mut self, call: Print, answer: Print) {
         self.last = call;
@@ -376,6 +402,20 @@ impl Standing {
         }
     }
 
+    /// A session of which only what is needed was fetched: see [`Memory::wanted`]. Its agents are all there.
+    ///
+    /// A step is pure, so whoever keeps the session runs it on an excerpt, fetches what was looked for in vain, and runs it
+    /// again from the start, until nothing is missing.
+    pub fn excerpt() -> Standing {
+        let mut standing = Standing::new();
+        standing.known = Memory::excerpt();
+        standing.looks = Memory::excerpt();
+        standing.laps = Memory::excerpt();
+        standing.world.touched = Memory::excerpt();
+        standing.world.looked_at = Memory::excerpt();
+        standing
+    }
+
     /// What is known of an agent's last calls.
     pub fn agent(&self, agent: Print) -> Option<&Agent> {
         self.agents.get(&agent)
@@ -386,7 +426,7 @@ impl Standing {
         if self.agents.len() >= AGENTS && !self.agents.contains_key(&agent) {
             self.agents.pop_first();
         }
-        self.agents.entry(agent).or_insert_with(Agent::new)
+        self.agents.entry(agent).or_default()
     }
 
     /// All agents start over, because the world they share moved.

@@ -1,0 +1,179 @@
+//! Opens the one database so that many short processes can share it, and makes it where there is none.
+//!
+//! The settings here were measured with 32 processes writing at once: without a busy timeout set first, or with deferred
+//! transactions, most writes vanish; with the write-ahead log folded in by every process that closes, each costs ten times
+//! as much.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::filesystem::Filesystem;
+use crate::migrate;
+use crate::root::{self, Root};
+
+/// The log is folded into the database when it holds this many pages. More makes the fold rarer; less makes it shorter
+/// to read for every process that finds itself alone, because such a process reads all of it.
+const FOLD_PAGES: u32 = 400;
+/// How often a waiting process is worth waking: below this, SQLite gives up at once.
+const LEAST_PATIENCE: Duration = Duration::from_millis(1);
+
+/// What a caller is going to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Read and write; the database is made if it is not there.
+    Write,
+    /// Only read; a newer format is tolerated.
+    Read,
+}
+
+/// Opens the database of a folder. `now` names backups and what is set aside.
+pub(crate) fn open(
+    root: &Root,
+    access: Access,
+    patience: Duration,
+    now: u64,
+) -> Result<Connection, StoreError> {
+    if let Filesystem::Network { name } = root.filesystem() {
+        return Err(StoreError::Network { path: root.path().to_owned(), filesystem: name.clone() });
+    }
+    let path = root.timeline();
+    match connect(&path, patience) {
+        Ok(connection) => checked(root, connection, access, now),
+        Err(error) if path.exists() => Err(error),
+        Err(_) => match access {
+            Access::Write => {
+                make(root, now)?;
+                checked(root, connect(&path, patience)?, access, now)
+            }
+            Access::Read => Err(StoreError::Missing { path: root.path().to_owned() }),
+        },
+    }
+}
+
+fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let wrong = StoreError::sql(path);
+    let connection = Connection::open_with_flags(path, flags).map_err(&wrong)?;
+    // Before anything else is asked: a process that finds the log in need of recovery must wait for another that is at it.
+    connection.busy_timeout(patience.max(LEAST_PATIENCE)).map_err(&wrong)?;
+    // The last to close would fold the log in, flush and delete it, and every short process is the last.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(&wrong)?;
+    connection
+        .execute_batch(&format!(
+            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {FOLD_PAGES}; PRAGMA temp_store = MEMORY;
+             PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF;"
+        ))
+        .map_err(&wrong)?;
+    Ok(connection)
+}
+
+/// Makes sure that this version knows the format.
+fn checked(
+    root: &Root,
+    mut connection: Connection,
+    access: Access,
+    now: u64,
+) -> Result<Connection, StoreError> {
+    let path = root.timeline();
+    let found = migrate::format(&connection).map_err(StoreError::sql(&path))?;
+    let known = migrate::newest(migrate::STEPS);
+    if found > known && access == Access::Write {
+        return Err(StoreError::TooNew { path, found, known });
+    }
+    if found < known {
+        let _held = root.lock()?;
+        migrate::run(root, &mut connection, migrate::STEPS, now)?;
+    }
+    Ok(connection)
+}
+
+/// Makes the database aside and puts it in its place when it is complete, so that nobody ever meets half of it.
+fn make(root: &Root, now: u64) -> Result<(), StoreError> {
+    let _held = root.lock()?;
+    let path = root.timeline();
+    if path.exists() {
+        return Ok(());
+    }
+    let aside = root.path().join("timeline.db.new");
+    remove_database(&aside);
+    root::private(&aside).map_err(StoreError::io("make", &aside))?;
+    let wrong = StoreError::sql(&aside);
+    let mut connection = Connection::open(&aside).map_err(&wrong)?;
+    connection
+        .execute_batch(
+            "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;",
+        )
+        .map_err(&wrong)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
+    transaction.execute_batch(include_str!("schema.sql")).map_err(&wrong)?;
+    transaction
+        .execute("INSERT INTO fact (name, value) VALUES ('made_at', ?1)", [now.to_string()])
+        .map_err(&wrong)?;
+    transaction.pragma_update(None, "user_version", migrate::newest(migrate::STEPS)).map_err(&wrong)?;
+    transaction.commit().map_err(&wrong)?;
+    connection.close().map_err(|(_, error)| wrong(error))?;
+    fs::rename(&aside, &path).map_err(StoreError::io("put in place", &path))
+}
+
+/// Removes a database that was never in use.
+fn remove_database(path: &Path) {
+    for part in parts(path) {
+        let _it_may_not_be_there = fs::remove_file(part);
+    }
+}
+
+/// The files that make up a database.
+fn parts(path: &Path) -> [PathBuf; 3] {
+    ["", "-wal", "-shm"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    })
+}
+
+/// Looks again at a database that was called damaged. A single such answer proves nothing: a read that fails once is
+/// reported in the same words. What is really damaged is set aside under its own name, and is kept.
+///
+/// Returns where it was put, or `None` where the database is sound after all.
+pub(crate) fn set_aside_if_damaged(
+    root: &Root,
+    patience: Duration,
+    now: u64,
+) -> Result<Option<PathBuf>, StoreError> {
+    let _held = root.lock()?;
+    let path = root.timeline();
+    if !path.exists() || is_sound(&path, patience)? || is_sound(&path, patience)? {
+        return Ok(None);
+    }
+    let folder = root.damaged().join(now.to_string());
+    root::make_folder(&folder)?;
+    for part in parts(&path) {
+        if let (true, Some(name)) = (part.exists(), part.file_name()) {
+            let target = folder.join(name);
+            fs::rename(&part, &target).map_err(StoreError::io("set aside", &part))?;
+        }
+    }
+    Ok(Some(folder))
+}
+
+/// Reads the whole database and says whether it fits together. That another process holds it is no answer, and is an error.
+fn is_sound(path: &Path, patience: Duration) -> Result<bool, StoreError> {
+    let answer = connect(path, patience).and_then(|connection| {
+        connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(StoreError::sql(path))
+    });
+    match answer {
+        Ok(answer) => Ok(answer == "ok"),
+        Err(StoreError::Damaged { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

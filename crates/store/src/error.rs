@@ -1,0 +1,106 @@
+//! What can go wrong in the cellar, by what a caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why the store could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder is not safe to write secrets' neighbours into.
+    #[error("{path} is not used: {why}")]
+    NotOurs {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A newer version wrote it; it may be read, not written.
+    #[error("{path} has format {found}, this version writes up to {known}")]
+    TooNew {
+        /// The database.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format known here.
+        known: u32,
+    },
+    /// Another process held it for longer than we may wait.
+    #[error("another process holds {path}")]
+    Busy {
+        /// The database.
+        path: PathBuf,
+    },
+    /// There is no room left.
+    #[error("no space left for {path}")]
+    Full {
+        /// The database or the spool.
+        path: PathBuf,
+    },
+    /// Its content cannot be read as a database.
+    #[error("{path} is damaged: {why}")]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// It lies on a network filesystem, where a database shared by processes loses data.
+    #[error("{path} lies on a network filesystem ({filesystem}): only the spool is used there")]
+    Network {
+        /// The folder.
+        path: PathBuf,
+        /// The filesystem's name.
+        filesystem: String,
+    },
+    /// There is no store yet.
+    #[error("nothing is recorded in {path} yet")]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The operating system said no.
+    #[error("could not {verb} {path}: {source}")]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// SQLite said no in a way that nobody foresaw.
+    #[error("{path}: {source}")]
+    Sql {
+        /// The database.
+        path: PathBuf,
+        /// What it said.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
+            _ => StoreError::Io { verb, path, source },
+        }
+    }
+
+    pub(crate) fn sql(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+        let path = path.to_owned();
+        move |source| {
+            let path = path.clone();
+            match source.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
+                Some(ErrorCode::DiskFull) => StoreError::Full { path },
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    StoreError::Damaged { path, why: source.to_string() }
+                }
+                _ => StoreError::Sql { path, source },
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! One line of the timeline. What a newer version wrote is kept whole and handed on as it is.
+
+use rusqlite::{Connection, Row};
+use serde_json::Value;
+use unstuck_judge::vocabulary;
+
+vocabulary! {
+    /// Who an event is for.
+    Channel {
+        /// The user sees it.
+        Progress = "progress",
+        /// Operations watch it.
+        Monitor = "monitor",
+        /// A person has to decide.
+        Control = "control",
+    }
+}
+
+vocabulary! {
+    /// The types of event this version writes.
+    EventType {
+        /// A call begins. `{tool, label, attempt}`
+        ToolStart = "tool:start",
+        /// The same call is sent again. `{attempt, of, wait_ms, because, text}`
+        ToolRetry = "tool:retry",
+        /// A call failed. `{call: {…}, error, kind, errorType, retryable}`
+        ToolError = "tool:error",
+        /// A call ended, well or not. `{ok, state, took_ms}`
+        ToolEnd = "tool:end",
+        /// The ladder spoke. `{rung, when, track, count, text}`
+        ToolAdvice = "tool:advice",
+        /// A call was refused before it ran. `{rung, track, count, text}`
+        ToolDenied = "tool:denied",
+        /// A call failed, for operations. `{severity, phase, errorType, retryable, kind, rule, message}`
+        Error = "error",
+        /// A call whose process is gone. `{from, text}`
+        ToolSealed = "tool:sealed",
+        /// unstuck itself could not do something. `{part, what}`
+        OwnFault = "own_fault",
+        /// A retry budget ran low or recovered. `{name, tokens, allows_retry}`
+        Budget = "budget",
+        /// A circuit breaker opened, probes or closed. `{name, state}`
+        Breaker = "breaker",
+        /// A cause was met for the first time. `{cause, kind, title}`
+        ProblemNew = "problem:new",
+        /// A cause that was resolved is back. `{cause, kind, title}`
+        ProblemRegressed = "problem:regressed",
+        /// A threshold of the configuration was crossed. `{name, value, text}`
+        Alert = "alert",
+        /// A person has to allow a call. `{text}`
+        Ask = "ask",
+        /// The run was stopped for a person to decide. `{text, table}`
+        Halt = "halt",
+    }
+}
+
+impl EventType {
+    /// Who it is for.
+    pub const fn channel(self) -> Channel {
+        match self {
+            EventType::ToolStart
+            | EventType::ToolRetry
+            | EventType::ToolError
+            | EventType::ToolEnd
+            | EventType::ToolAdvice
+            | EventType::ToolDenied => Channel::Progress,
+            EventType::Error
+            | EventType::ToolSealed
+            | EventType::OwnFault
+            | EventType::Budget
+            | EventType::Breaker
+            | EventType::ProblemNew
+            | EventType::ProblemRegressed
+            | EventType::Alert => Channel::Monitor,
+            EventType::Ask | EventType::Halt => Channel::Control,
+        }
+    }
+}
+
+/// A place in the timeline: everything up to and including it has been seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Bookmark(pub u64);
+
+/// An event as it stands in the timeline. Channel and type are texts, because a newer version may have others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvent {
+    /// Its place.
+    pub seq: Bookmark,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// Who it is for.
+    pub channel: String,
+    /// What it is.
+    pub kind: String,
+    /// The session's name.
+    pub session: Option<String>,
+    /// The call's number.
+    pub call: Option<i64>,
+    /// The rest, as its writer wrote it.
+    pub body: Value,
+}
+
+/// Columns of a [`StoredEvent`], to be selected from `event LEFT JOIN session ON session.id = event.session`.
+pub(crate) const COLUMNS: &str =
+    "event.seq, event.at, event.channel, event.type, session.name, event.call, event.body";
+
+impl StoredEvent {
+    /// Reads the columns named in [`COLUMNS`]. A body that is no JSON is handed on as a text.
+    pub(crate) fn read(row: &Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
+        let body: String = row.get(6)?;
+        Ok(StoredEvent {
+            seq: Bookmark(row.get::<_, i64>(0)?.unsigned_abs()),
+            at: row.get::<_, i64>(1)?.unsigned_abs(),
+            channel: row.get(2)?,
+            kind: row.get(3)?,
+            session: row.get(4)?,
+            call: row.get(5)?,
+            body: serde_json::from_str(&body).unwrap_or(Value::String(body)),
+        })
+    }
+}
+
+/// An event about to be written. Every text in its body must be clean.
+pub(crate) struct NewEvent {
+    pub(crate) at: u64,
+    pub(crate) kind: EventType,
+    pub(crate) session: Option<i64>,
+    pub(crate) call: Option<i64>,
+    pub(crate) body: Value,
+}
+
+/// Appends an event and returns its place. Only inside a transaction that holds the write lock is that place final.
+pub(crate) fn append(connection: &Connection, event: &NewEvent) -> Result<Bookmark, rusqlite::Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO event (at, channel, type, session, call, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute((
+            event.at.cast_signed(),
+            event.kind.channel().word(),
+            event.kind.word(),
+            event.session,
+            event.call,
+            event.body.to_string(),
+        ))?;
+    Ok(Bookmark(connection.last_insert_rowid().unsigned_abs()))
+}

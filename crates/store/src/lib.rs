@@ -1,0 +1,22 @@
+//! All that survives the process: the timeline of calls, the standing that short processes share, recurring problems.
+//!
+//! One SQLite file in a folder of the user's own. Hooks are hundreds of tiny processes, several at once: each makes one
+//! transaction and is gone, and what cannot be written in time goes to a spool that the next one takes in. Time, dice and
+//! settings come in as arguments, texts only as [`Clean`](unstuck_wire::clean::Clean); nothing is printed or started here.
+
+mod database;
+mod error;
+mod event;
+mod filesystem;
+mod migrate;
+mod pack;
+mod root;
+mod state;
+mod store;
+
+pub use error::StoreError;
+pub use event::{Bookmark, Channel, EventType, StoredEvent};
+pub use filesystem::Filesystem;
+pub use root::Root;
+pub use state::CallState;
+pub use store::Store;

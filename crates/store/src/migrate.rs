@@ -1,0 +1,111 @@
+//! Formats of the database: forward only, one step after the other, with a copy made before the first.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::root::{self, Root};
+
+/// One step forward: the SQL that turns format `to - 1` into format `to`.
+pub(crate) struct Step {
+    pub(crate) to: u32,
+    pub(crate) sql: &'static str,
+}
+
+/// All steps there are. Format 1 is the first, and is made by `schema.sql`; whoever changes that file adds a step here.
+pub(crate) const STEPS: &[Step] = &[];
+
+/// The first format there was.
+const FIRST: u32 = 1;
+
+/// The newest format that some steps lead to.
+pub(crate) fn newest(steps: &[Step]) -> u32 {
+    steps.last().map_or(FIRST, |step| step.to)
+}
+
+/// The format of a database.
+pub(crate) fn format(connection: &Connection) -> Result<u32, rusqlite::Error> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Brings a database forward. Whoever calls holds the folder's lock.
+pub(crate) fn run(
+    root: &Root,
+    connection: &mut Connection,
+    steps: &[Step],
+    now: u64,
+) -> Result<(), StoreError> {
+    let path = root.timeline();
+    let wrong = StoreError::sql(&path);
+    // Another process may have done it while this one waited for the lock.
+    let found = format(connection).map_err(&wrong)?;
+    if found >= newest(steps) {
+        return Ok(());
+    }
+    if found < FIRST {
+        return Err(StoreError::Damaged { path, why: "it has no format number".to_owned() });
+    }
+    back_up(root, connection, found, now)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
+    for step in steps.iter().filter(|step| step.to > found) {
+        transaction.execute_batch(step.sql).map_err(&wrong)?;
+    }
+    transaction.pragma_update(None, "user_version", newest(steps)).map_err(&wrong)?;
+    transaction.commit().map_err(&wrong)
+}
+
+fn back_up(root: &Root, connection: &Connection, format: u32, now: u64) -> Result<(), StoreError> {
+    root::make_folder(&root.backups())?;
+    let target = root.backups().join(format!("timeline-format{format}-{now}.db"));
+    // SQLite would make it readable for everyone; what it finds it keeps.
+    root::private(&target).map_err(StoreError::io("make", &target))?;
+    connection
+        .execute("VACUUM INTO ?1", [target.to_string_lossy()])
+        .map(|_| ())
+        .map_err(StoreError::sql(&target))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::database::{self, Access};
+
+    const NEXT: &[Step] =
+        &[Step { to: 2, sql: "ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''" }];
+
+    #[test]
+    fn a_step_forward_keeps_a_copy_and_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::open(&folder.path().join("state"), None).unwrap();
+        let mut connection = database::open(&root, Access::Write, Duration::from_secs(1), 7).unwrap();
+        connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2)", []).unwrap();
+        run(&root, &mut connection, NEXT, 8).unwrap();
+        run(&root, &mut connection, NEXT, 9).unwrap();
+        assert_eq!(format(&connection).unwrap(), 2);
+        let colour: String = connection
+            .query_row("SELECT colour FROM session WHERE name = 'a'", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(colour, "");
+        let copies: Vec<_> = std::fs::read_dir(root.backups()).unwrap().flatten().collect();
+        let [copy] = &copies[..] else { panic!("expected one copy, found {copies:?}") };
+        let copy = Connection::open(copy.path()).unwrap();
+        assert_eq!(format(&copy).unwrap(), 1);
+        assert_eq!(
+            copy.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, u32>(0)).unwrap(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_newer_format_is_read_but_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::open(&folder.path().join("state"), None).unwrap();
+        let connection = database::open(&root, Access::Write, Duration::from_secs(1), 7).unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        drop(connection);
+        let refused = database::open(&root, Access::Write, Duration::from_secs(1), 8).unwrap_err();
+        assert!(refused.to_string().ends_with("has format 99, this version writes up to 1"), "{refused}");
+        database::open(&root, Access::Read, Duration::from_secs(1), 8).unwrap();
+    }
+}

@@ -1,0 +1,138 @@
+//! The folder that holds everything: ours alone, never somebody else's, never followed through a link.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+use crate::filesystem::{self, Filesystem};
+
+/// The state folder, checked.
+#[derive(Debug, Clone)]
+pub struct Root {
+    path: PathBuf,
+    filesystem: Filesystem,
+}
+
+impl Root {
+    /// Makes the folder if it is not there, and checks that nobody else can read or replace what is in it.
+    pub fn open(path: &Path, believed: Option<Filesystem>) -> Result<Root, StoreError> {
+        make_folder(path)?;
+        Root::checked(path, believed)
+    }
+
+    /// The same for those who only read: nothing is made.
+    pub fn existing(path: &Path, believed: Option<Filesystem>) -> Result<Root, StoreError> {
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing { path: path.to_owned() })
+            }
+            Err(error) => Err(StoreError::io("look at", path)(error)),
+            Ok(_) => Root::checked(path, believed),
+        }
+    }
+
+    fn checked(path: &Path, believed: Option<Filesystem>) -> Result<Root, StoreError> {
+        check_folder(path)?;
+        let filesystem = match believed {
+            Some(filesystem) => filesystem,
+            None => filesystem::of(path).map_err(StoreError::io("look at", path))?,
+        };
+        Ok(Root { path: path.to_owned(), filesystem })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it lies on.
+    pub fn filesystem(&self) -> &Filesystem {
+        &self.filesystem
+    }
+
+    /// The database.
+    pub fn timeline(&self) -> PathBuf {
+        self.path.join("timeline.db")
+    }
+
+    /// Lines that wait to be taken into the database.
+    pub fn spool(&self) -> PathBuf {
+        self.path.join("spool")
+    }
+
+    /// Copies made before the format of the database changed.
+    pub fn backups(&self) -> PathBuf {
+        self.path.join("backups")
+    }
+
+    /// Databases that could not be read any more.
+    pub fn damaged(&self) -> PathBuf {
+        self.path.join("damaged")
+    }
+
+    /// What is written for other tools, by session.
+    pub fn sessions(&self) -> PathBuf {
+        self.path.join("sessions")
+    }
+
+    /// Held while the database is made or set aside, which no two processes may do at once.
+    pub(crate) fn lock(&self) -> Result<File, StoreError> {
+        let path = self.path.join("lock");
+        let file = private(&path).map_err(StoreError::io("open", &path))?;
+        file.lock().map_err(StoreError::io("lock", &path))?;
+        Ok(file)
+    }
+}
+
+/// Makes a folder that only its owner can enter, with all that lead to it.
+pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(StoreError::io("make", path))
+}
+
+/// Opens a file for reading and appending that only its owner can read; makes it if it is not there.
+pub(crate) fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
+    }
+    options.open(path)
+}
+
+#[cfg(unix)]
+fn check_folder(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let not_ours = |why: String| StoreError::NotOurs { path: path.to_owned(), why };
+    let found = fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?;
+    if found.is_symlink() {
+        return Err(not_ours("it is a symbolic link".to_owned()));
+    }
+    if !found.is_dir() {
+        return Err(not_ours("it is not a folder".to_owned()));
+    }
+    let us = nix::unistd::geteuid().as_raw();
+    if found.uid() != us {
+        return Err(not_ours(format!("it belongs to user {}, and this process runs as {us}", found.uid())));
+    }
+    if found.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+            .map_err(StoreError::io("close to others", path))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_folder(path: &Path) -> Result<(), StoreError> {
+    let found = fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?;
+    match found.is_dir() {
+        true => Ok(()),
+        false => Err(StoreError::NotOurs { path: path.to_owned(), why: "it is not a folder".to_owned() }),
+    }
+}

@@ -1,0 +1,101 @@
+//! The states of a call, and which may follow which.
+
+use unstuck_judge::{Lang, vocabulary};
+
+vocabulary! {
+    /// Where a call stands.
+    CallState {
+        /// It was asked for.
+        Pending = "pending",
+        /// A person has to allow it.
+        ApprovalRequired = "approval_required",
+        /// A person did.
+        Approved = "approved",
+        /// It runs.
+        Executing = "executing",
+        /// It went well.
+        Completed = "completed",
+        /// It failed.
+        Failed = "failed",
+        /// It was not allowed to run.
+        Denied = "denied",
+        /// Whoever ran it is gone, and nobody knows how it ended.
+        Sealed = "sealed",
+    }
+}
+
+impl CallState {
+    /// Is this the end?
+    pub const fn is_final(self) -> bool {
+        match self {
+            CallState::Pending | CallState::ApprovalRequired | CallState::Approved | CallState::Executing => {
+                false
+            }
+            CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed => true,
+        }
+    }
+
+    /// May a call that stands here go on to `next`? A result that comes in late still counts for a sealed call.
+    pub const fn may_become(self, next: CallState) -> bool {
+        match (self, next) {
+            (CallState::Pending, CallState::Pending) => false,
+            (CallState::Pending, _) => true,
+            (
+                CallState::ApprovalRequired,
+                CallState::Approved
+                | CallState::Executing
+                | CallState::Completed
+                | CallState::Failed
+                | CallState::Denied
+                | CallState::Sealed,
+            ) => true,
+            (
+                CallState::Approved,
+                CallState::Executing
+                | CallState::Completed
+                | CallState::Failed
+                | CallState::Denied
+                | CallState::Sealed,
+            ) => true,
+            (
+                CallState::Executing,
+                CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed,
+            ) => true,
+            (CallState::Sealed, CallState::Completed | CallState::Failed) => true,
+            (
+                CallState::ApprovalRequired
+                | CallState::Approved
+                | CallState::Executing
+                | CallState::Completed
+                | CallState::Failed
+                | CallState::Denied
+                | CallState::Sealed,
+                _,
+            ) => false,
+        }
+    }
+
+    /// What is said of a call that was sealed while it stood here.
+    pub const fn seal_text(self, lang: Lang) -> &'static str {
+        match (self, lang) {
+            (CallState::Pending, Lang::En) => "was asked for and never began: it may be sent again",
+            (CallState::Pending, Lang::Zh) => "已提出但从未开始：可以再次发送",
+            (CallState::ApprovalRequired, Lang::En) => {
+                "was waiting for a person's approval: it did not run; ask again"
+            }
+            (CallState::ApprovalRequired, Lang::Zh) => "正在等待人工批准：没有执行，请重新请求",
+            (CallState::Approved, Lang::En) => {
+                "was approved, and it is not known whether it began: check for side effects before repeating"
+            }
+            (CallState::Approved, Lang::Zh) => "已获批准，但不清楚是否开始：重复之前先检查副作用",
+            (CallState::Executing, Lang::En) => "was running: check for side effects before repeating",
+            (CallState::Executing, Lang::Zh) => "当时正在运行：重复之前先检查副作用",
+            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, Lang::En) => {
+                "had ended"
+            }
+            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, Lang::Zh) => {
+                "已经结束"
+            }
+        }
+    }
+}

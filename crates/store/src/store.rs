@@ -1,0 +1,53 @@
+//! An open database, for those who look things up and for those who tidy.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::database::{self, Access};
+use crate::error::StoreError;
+use crate::root::Root;
+
+/// The database of one folder, open.
+#[derive(Debug)]
+pub struct Store {
+    root: Root,
+    pub(crate) connection: Connection,
+}
+
+impl Store {
+    /// Opens it to look things up. What a newer version wrote can be read.
+    pub fn to_read(root: &Root, patience: Duration, now: u64) -> Result<Store, StoreError> {
+        let connection = database::open(root, Access::Read, patience, now)?;
+        Ok(Store { root: root.clone(), connection })
+    }
+
+    /// Opens it to write; it is made if it is not there.
+    pub fn to_write(root: &Root, patience: Duration, now: u64) -> Result<Store, StoreError> {
+        let connection = database::open(root, Access::Write, patience, now)?;
+        Ok(Store { root: root.clone(), connection })
+    }
+
+    /// The folder it lies in.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// What an error of SQLite means for this database.
+    pub(crate) fn wrong(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+        StoreError::sql(&self.root.timeline())
+    }
+
+    /// Does some work under the write lock: all of it, or none.
+    pub(crate) fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
+        let wrong = self.wrong();
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
+        let done = work(&transaction).map_err(&wrong)?;
+        transaction.commit().map_err(&wrong)?;
+        Ok(done)
+    }
+}
