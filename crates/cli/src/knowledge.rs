@@ -27,6 +27,23 @@ pub(crate) fn load(ui: &mut Ui, files: &[PathBuf]) -> Result<Rules, CommandError
     Ok(rules)
 }
 
+/// Loads the user's rules and the built-in ones, and says nothing: what is wrong with a file is handed back.
+pub(crate) fn load_quietly() -> (Rules, Vec<String>) {
+    let mut rules = Rules::built_in();
+    let mut mistakes = Vec::new();
+    for path in user_files() {
+        match read(&path) {
+            Ok(text) => {
+                let (table, errors) = Table::from_toml(&text);
+                mistakes.extend(errors.iter().map(|error| format!("{}: {error}", path.display())));
+                rules.put_first(table);
+            }
+            Err(error) => mistakes.push(error.to_string()),
+        }
+    }
+    (rules, mistakes)
+}
+
 fn add(ui: &mut Ui, rules: &mut Rules, path: &Path) -> Result<(), CommandError> {
     let (table, errors) = Table::from_toml(&read(path)?);
     for error in errors {

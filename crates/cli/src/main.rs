@@ -1,7 +1,9 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
+mod alive;
 mod cellar;
 mod commands;
+mod desk;
 mod exit;
 mod explain;
 mod knowledge;
@@ -30,11 +32,16 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Diagnose(commands::diagnose::DiagnoseArgs),
+    Hook(commands::hook::HookArgs),
     Replay(commands::replay::ReplayArgs),
     Rules(commands::rules::RulesArgs),
 }
 
 fn main() -> ExitCode {
+    if let Some(args) = hook_args() {
+        let _it_never_fails = commands::hook::run(&mut Ui::new(None), &args);
+        return ExitStatus::Success.into();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return ui::usage(&error),
@@ -42,6 +49,7 @@ fn main() -> ExitCode {
     let mut ui = Ui::new(cli.lang);
     let result = match &cli.command {
         Command::Diagnose(args) => commands::diagnose::run(&mut ui, args),
+        Command::Hook(args) => commands::hook::run(&mut ui, args),
         Command::Replay(args) => commands::replay::run(&mut ui, args),
         Command::Rules(args) => commands::rules::run(&mut ui, args),
     };
@@ -54,4 +62,13 @@ fn main() -> ExitCode {
             error.status().into()
         }
     }
+}
+
+/// The arguments of a hook. They are read by hand: agents take our usage error's exit code for a refusal, and a hook should
+/// not wait for the parser.
+fn hook_args() -> Option<commands::hook::HookArgs> {
+    let mut args = std::env::args_os().skip(1);
+    let is_hook = args.next()? == "hook";
+    let door = args.next().unwrap_or_default().to_string_lossy().into_owned();
+    (is_hook && !matches!(&*door, "-h" | "--help")).then_some(commands::hook::HookArgs { door })
 }

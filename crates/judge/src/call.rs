@@ -78,6 +78,22 @@ impl Outcome {
         }
     }
 
+    /// The exit code or the signal, where there is one.
+    pub fn number(self) -> Option<i32> {
+        match self {
+            Outcome::Exited { code } => Some(code),
+            Outcome::Signalled { signal } => Some(signal),
+            Outcome::Succeeded
+            | Outcome::TimedOut
+            | Outcome::Interrupted
+            | Outcome::Rejected
+            | Outcome::Threw
+            | Outcome::ReportedFailure
+            | Outcome::Denied
+            | Outcome::NoExitCode => None,
+        }
+    }
+
     /// Does the call say that it went well? `None` where nobody said anything.
     pub fn said_ok(self) -> Option<bool> {
         match self {

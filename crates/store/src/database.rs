@@ -123,6 +123,13 @@ fn make(root: &Root, now: u64) -> Result<(), StoreError> {
     fs::rename(&aside, &path).map_err(StoreError::io("put in place", &path))
 }
 
+/// A database with the same tables that lies nowhere.
+pub(crate) fn in_memory() -> Result<Connection, rusqlite::Error> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(include_str!("schema.sql"))?;
+    Ok(connection)
+}
+
 /// Removes a database that was never in use.
 fn remove_database(path: &Path) {
     for part in parts(path) {

@@ -5,18 +5,33 @@
 //! settings come in as arguments, texts only as [`Clean`](unstuck_wire::clean::Clean); nothing is printed or started here.
 
 mod database;
+mod entry;
 mod error;
 mod event;
 mod filesystem;
+mod keeper;
+mod life;
 mod migrate;
 mod pack;
+mod problem;
+mod problem_state;
+mod record;
 mod root;
+mod seal;
+mod spool;
+mod standing;
 mod state;
 mod store;
+mod stored_entry;
 
+pub use entry::{Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, Retrying, Ruling, Severity, Who};
 pub use error::StoreError;
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
 pub use filesystem::Filesystem;
+pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
+pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
+pub use record::{Bench, Mode, Said};
 pub use root::Root;
+pub use seal::Sealed;
 pub use state::CallState;
 pub use store::Store;

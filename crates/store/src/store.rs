@@ -28,6 +28,17 @@ impl Store {
         Ok(Store { root: root.clone(), connection })
     }
 
+    /// A store that lies nowhere and is gone when it is dropped.
+    pub(crate) fn in_memory(root: &Root) -> Result<Store, StoreError> {
+        let connection = database::in_memory().map_err(StoreError::sql(&root.timeline()))?;
+        Ok(Store { root: root.clone(), connection })
+    }
+
+    /// Changes how long other processes are waited for.
+    pub(crate) fn wait_at_most(&self, patience: Duration) -> Result<(), StoreError> {
+        self.connection.busy_timeout(patience).map_err(self.wrong())
+    }
+
     /// The folder it lies in.
     pub fn root(&self) -> &Root {
         &self.root

@@ -6,6 +6,7 @@
 
 pub mod clean;
 pub mod failure;
+pub mod generic;
 mod json;
 pub mod recorded;
 pub mod redact;

@@ -15,8 +15,10 @@ pub struct Report {
     pub verdict: Verdict,
     /// What to do, most useful first.
     pub recommendations: Vec<String>,
-    aliases: Aliases,
-    prints: [Fingerprint; 3],
+    /// The older words for the same things.
+    pub aliases: Aliases,
+    /// The fingerprints of the call, of its intent and of the cause.
+    pub prints: [Fingerprint; 3],
 }
 
 impl Report {

@@ -1,0 +1,227 @@
+//! `unstuck hook`: the door for agents. It answers in the agent's own format, always exits 0 and is silent on standard
+//! error, whatever happens: a fault of ours goes to the timeline, never to the agent.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::panic;
+
+use unstuck_judge::Rules;
+use unstuck_judge::ladder::{Round, Rung};
+use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Ruling, Who};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::generic::{self, Happened, Payload, WireAnswer};
+use unstuck_wire::report::Report;
+
+use crate::cellar::{self, Cellar};
+use crate::desk::{self, Desk};
+use crate::exit::{CommandError, ExitStatus};
+use crate::ui::Ui;
+use crate::{alive, knowledge};
+
+/// The most that one payload may hold.
+const PAYLOAD_MAX: u64 = 256 * 1024 * 1024;
+
+/// Answer an agent's hook (reads a payload on standard input)
+///
+/// Doors: `generic` reads one JSON object per line, says what happened (before, after, approved, denied, user, end), and
+/// answers each with one line. It always exits 0: a refusal is said in the answer.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  echo '{\"event\":\"before\",\"session\":\"s1\",\"call_id\":\"c1\",\"tool\":\"Bash\",\"input\":{\"command\":\"npm ci\"}}' \\
+    | unstuck hook generic
+  echo '{\"event\":\"after\",\"session\":\"s1\",\"call_id\":\"c1\",\"tool\":\"Bash\",\"input\":{\"command\":\"npm ci\"},
+         \"exit_code\":127,\"stderr\":\"npm: command not found\"}' | tr -d '\\n' | unstuck hook generic")]
+pub(crate) struct HookArgs {
+    /// The format: generic
+    door: String,
+}
+
+/// Answers, and never fails.
+pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
+    fall_silent();
+    let cellar = Cellar::for_hooks();
+    if cellar.settings.hook_enabled() {
+        let _nobody_may_notice = serve(ui, &cellar, &args.door);
+    }
+    let _nobody_may_notice = ui.finish();
+    Ok(ExitStatus::Success)
+}
+
+/// A panic of ours must look like nothing at all.
+fn fall_silent() {
+    #[allow(clippy::exit)]
+    panic::set_hook(Box::new(|_| std::process::exit(0)));
+}
+
+fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
+    let cleaner = cellar.cleaner();
+    let mut post = Post {
+        desk: cellar.desk(&cleaner),
+        cleaner: &cleaner,
+        mode: cellar.settings.mode(),
+        rules: None,
+        pending: cellar.faults(),
+    };
+    if door != "generic" {
+        post.pending.push(("hook", format!("no door is called {door}")));
+        return post.tell_faults();
+    }
+    let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock().take(PAYLOAD_MAX));
+    let mut payload = Vec::new();
+    loop {
+        payload.clear();
+        if input.read_until(b'\n', &mut payload).map_err(CommandError::Input)? == 0 {
+            break;
+        }
+        if payload.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let read = match generic::read(&payload) {
+            // A payload may be laid out over several lines; then it is the only one.
+            Err(_) if payload.starts_with(b"{") && !ends_like_an_object(&payload) => {
+                input.read_to_end(&mut payload).map_err(CommandError::Input)?;
+                generic::read(&payload)
+            }
+            read => read,
+        };
+        match read {
+            Ok(read) => post.answer(ui, read)?,
+            Err(error) => post.refuse(ui, &error.to_string())?,
+        }
+        ui.finish()?;
+        input.get_mut().set_limit(PAYLOAD_MAX);
+    }
+    post.tell_faults()
+}
+
+fn ends_like_an_object(payload: &[u8]) -> bool {
+    payload.trim_ascii_end().ends_with(b"}")
+}
+
+/// Where payloads become entries and answers become lines.
+struct Post<'a> {
+    desk: Desk<'a>,
+    cleaner: &'a Cleaner,
+    mode: Mode,
+    /// Read when the first result comes in.
+    rules: Option<Rules>,
+    /// Our own faults that are still to be recorded: which part, and what.
+    pending: Vec<(&'static str, String)>,
+}
+
+impl Post<'_> {
+    fn answer(&mut self, ui: &mut Ui, payload: Payload) -> Result<(), CommandError> {
+        let now = cellar::now();
+        let who = self.who(&payload, payload.at.unwrap_or(now));
+        let word = payload.event.word();
+        let key = payload.call_id;
+        let mut report = None;
+        let answer = match payload.event {
+            Happened::Before { call, new_user_turn } => {
+                self.desk.before(who, &key, &call, new_user_turn, now)
+            }
+            Happened::After { observation, said_ok, took_ms, new_user_turn } => {
+                let result = desk::Result {
+                    key: &key,
+                    observation: &observation,
+                    said_ok,
+                    took_ms,
+                    user_spoke: new_user_turn,
+                };
+                let rules = self.rules.get_or_insert_with(|| {
+                    let (rules, mistakes) = knowledge::load_quietly();
+                    self.pending.extend(mistakes.into_iter().map(|mistake| ("rules", mistake)));
+                    rules
+                });
+                let (answer, made) = self.desk.after(rules, who, &result, now);
+                report = Some(made).filter(|report| report.diagnosis.ok() != Some(true));
+                answer
+            }
+            Happened::Approved => self.rule(who, &key, Ruling::Approved, now),
+            Happened::Denied => self.rule(who, &key, Ruling::Denied, now),
+            Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
+            Happened::End => self.desk.note(&Entry::Over(who), now),
+        };
+        self.print(ui, word, &answer, report.as_ref(), None)
+    }
+
+    fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {
+        let key = self.cleaner.name(key, NAME_MAX);
+        self.desk.note(&Entry::Ruled { who, key, ruling }, now)
+    }
+
+    fn who(&self, payload: &Payload, at: u64) -> Who {
+        Who {
+            host: Clean::from("generic"),
+            session: self.cleaner.name(&payload.session, NAME_MAX),
+            agent: self.cleaner.name(&payload.agent, NAME_MAX),
+            cwd: self.cleaner.line(&payload.cwd, 1024),
+            owner: payload.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
+            round: payload.round.map_or(Round::Unsaid, Round::Numbered),
+            at,
+        }
+    }
+
+    /// Answers a payload that cannot be read: the agent goes on, and the fault is recorded.
+    fn refuse(&mut self, ui: &mut Ui, what: &str) -> Result<(), CommandError> {
+        let answer = self.record_fault("hook generic", what);
+        self.print(ui, "unreadable", &answer, None, Some(what))
+    }
+
+    fn record_fault(&mut self, part: &'static str, what: &str) -> Answer {
+        let now = cellar::now();
+        let what = self.cleaner.line(what, 400);
+        self.desk.note(&Entry::OwnFault(OwnFault { at: now, part: Clean::from(part), what }), now)
+    }
+
+    fn tell_faults(&mut self) -> Result<(), CommandError> {
+        for (part, what) in std::mem::take(&mut self.pending) {
+            self.record_fault(part, &what);
+        }
+        Ok(())
+    }
+
+    fn print(
+        &self,
+        ui: &mut Ui,
+        event: &str,
+        answer: &Answer,
+        report: Option<&Report>,
+        fault: Option<&str>,
+    ) -> Result<(), CommandError> {
+        let said = &answer.said;
+        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
+        let decision = match (self.mode, rung) {
+            (Mode::Full, Rung::Halt) => "halt",
+            (Mode::Full, Rung::Deny) => "deny",
+            (Mode::Full, Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist)
+            | (Mode::Advise | Mode::Observe, _) => "allow",
+        };
+        let speaks = self.mode != Mode::Observe;
+        let notices: Vec<String> = match speaks {
+            true => said.sealed.iter().map(|sealed| sealed.text(self.desk.lang)).collect(),
+            false => Vec::new(),
+        };
+        let (kept, lost) = match &answer.kept {
+            Kept::Stored => ("stored", None),
+            Kept::Spooled { why } => ("spooled", Some(why)),
+            Kept::Lost { why } => ("lost", Some(why)),
+        };
+        let fault = fault.map(str::to_owned).or_else(|| lost.cloned());
+        let fault = fault.map(|fault| self.cleaner.line(&fault, 400));
+        ui.json(&WireAnswer {
+            v: 1,
+            event,
+            decision,
+            rung: rung.word(),
+            say: said.text.as_deref().filter(|_| speaks),
+            table: said.table.as_deref().filter(|_| speaks),
+            notices: &notices,
+            diagnosis: report.map(|report| report.to_wire(None)),
+            call: said.call,
+            bookmark: said.bookmark.map(|bookmark| bookmark.0),
+            kept,
+            fault: fault.as_deref(),
+        })
+    }
+}

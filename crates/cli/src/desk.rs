@@ -1,0 +1,57 @@
+//! The desk behind every door: what happened is judged and cleaned here, and handed down to the store. Doors differ only in
+//! how they read what comes in and how they say what goes out.
+
+use unstuck_judge::{Call, Lang, Observation, Rules};
+use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, Who};
+use unstuck_wire::clean::Cleaner;
+use unstuck_wire::report::Report;
+
+/// Takes what happened, one thing after the other.
+pub(crate) struct Desk<'a> {
+    pub(crate) keeper: Keeper<'a>,
+    pub(crate) cleaner: &'a Cleaner,
+    pub(crate) bounds: Bounds,
+    pub(crate) lang: Lang,
+}
+
+/// A call that ended, as a door reads it.
+pub(crate) struct Result<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) observation: &'a Observation,
+    /// What the host calls it.
+    pub(crate) said_ok: Option<bool>,
+    pub(crate) took_ms: Option<u64>,
+    pub(crate) user_spoke: bool,
+}
+
+impl Desk<'_> {
+    /// A call is asked for.
+    pub(crate) fn before(&mut self, who: Who, key: &str, call: &Call, user_spoke: bool, now: u64) -> Answer {
+        let mut asked = Asked::new(self.cleaner, &self.bounds, who, key, call);
+        asked.user_spoke = user_spoke;
+        self.keeper.keep(&Entry::Asked(asked), now)
+    }
+
+    /// A call ended. The report is there for every result, a success too.
+    pub(crate) fn after(
+        &mut self,
+        rules: &Rules,
+        who: Who,
+        result: &Result<'_>,
+        now: u64,
+    ) -> (Answer, Report) {
+        let call = &result.observation.call;
+        let mut asked = Asked::new(self.cleaner, &self.bounds, who, result.key, call);
+        asked.user_spoke = result.user_spoke;
+        let report = Report::new(rules.diagnose(result.observation), call, self.lang);
+        let mut ended =
+            Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
+        ended.took_ms = result.took_ms;
+        (self.keeper.keep(&Entry::Ended(Box::new(ended)), now), report)
+    }
+
+    /// Anything else.
+    pub(crate) fn note(&mut self, entry: &Entry, now: u64) -> Answer {
+        self.keeper.keep(entry, now)
+    }
+}

@@ -1,0 +1,258 @@
+//! What a door hands in: one thing that happened, already judged where judging needs no memory, and already clean.
+//!
+//! An entry is made from the raw call here, in one place, so that nothing of it can be written without having been cleaned:
+//! what the ladder compares are prints, and what people read is [`Clean`].
+
+use serde_json::Value;
+use unstuck_judge::fingerprint::{self, Fingerprint};
+use unstuck_judge::ladder::{Ending, Print, Round, Sight, Upshot, see};
+use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
+use unstuck_wire::clean::{Clean, CleanOutput, Cleaner};
+use unstuck_wire::report::Report;
+
+/// The most that is kept of a name from outside.
+pub const NAME_MAX: usize = 160;
+/// The most that is kept of a line.
+const LINE_MAX: usize = 400;
+/// The most that is kept of a diagnosis.
+const VERDICT_MAX: usize = 16 * 1024;
+
+/// How much of what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Of an input.
+    pub input: usize,
+    /// Of the beginning of an output.
+    pub head: usize,
+    /// Of its end.
+    pub tail: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { input: 4096, head: 4096, tail: 8192 }
+    }
+}
+
+/// Who does something, where, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Who {
+    /// The door it comes through.
+    pub host: Clean,
+    /// The session's name.
+    pub session: Clean,
+    /// The agent's name; `main`, or a sub-agent's.
+    pub agent: Clean,
+    /// The working directory; empty where nobody said.
+    pub cwd: Clean,
+    /// The process that runs the call, as `pid:start`; empty where nobody said.
+    pub owner: Clean,
+    /// The message that holds the call.
+    pub round: Round,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}
+
+impl Who {
+    /// The agent as the ladder knows it.
+    pub(crate) fn agent_print(&self) -> Print {
+        let name = if &*self.agent == "main" { "" } else { &*self.agent };
+        Print::of(&["agent", name])
+    }
+}
+
+/// A call that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Who asks.
+    pub who: Who,
+    /// The host's name for the call; empty where it gives none.
+    pub key: Clean,
+    /// The tool.
+    pub tool: Clean,
+    /// The call in one short line.
+    pub label: Clean,
+    /// Its input, bounded.
+    pub input: Clean,
+    /// Did the user speak just before it?
+    pub user_spoke: bool,
+    pub(crate) sight: Sight,
+    pub(crate) call_print: Fingerprint,
+    pub(crate) intent_print: Fingerprint,
+}
+
+impl Asked {
+    /// Reads a call, and cleans it.
+    pub fn new(cleaner: &Cleaner, bounds: &Bounds, who: Who, key: &str, call: &Call) -> Asked {
+        let mut sight = see::sight(call);
+        let label = cleaner.line(&sight.label, LINE_MAX);
+        let tool = cleaner.name(&call.tool, NAME_MAX);
+        sight.label = label.to_string();
+        sight.tool_name = tool.to_string();
+        Asked {
+            who,
+            key: cleaner.name(key, NAME_MAX),
+            tool,
+            label,
+            input: cleaner.json(&call.input, bounds.input),
+            user_spoke: false,
+            sight,
+            call_print: fingerprint::call(call),
+            intent_print: fingerprint::intent(call),
+        }
+    }
+}
+
+vocabulary! {
+    /// How much a failure matters to operations.
+    Severity {
+        /// Somebody stopped it.
+        Info = "info",
+        /// Waiting or the model can help.
+        Warn = "warn",
+        /// The environment or a person has to.
+        Error = "error",
+    }
+}
+
+/// What a failure was found to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub(crate) kind: Kind,
+    pub(crate) rule: Clean,
+    pub(crate) error_type: Clean,
+    pub(crate) retryable: Option<bool>,
+    pub(crate) severity: Severity,
+    pub(crate) evidence: Clean,
+    pub(crate) cause: Fingerprint,
+    pub(crate) verdict: Clean,
+}
+
+impl Finding {
+    fn new(cleaner: &Cleaner, kind: Kind, report: &Report) -> Finding {
+        let [_, _, cause] = &report.prints;
+        let evidence = report.diagnosis.evidence.as_ref().map_or("", |found| &*found.text);
+        let verdict = serde_json::to_value(report.to_wire(None)).unwrap_or(Value::Null);
+        Finding {
+            kind,
+            rule: cleaner.name(&report.diagnosis.rule, NAME_MAX),
+            error_type: report.aliases.error_type.map(Clean::from).unwrap_or_default(),
+            retryable: report.aliases.retryable,
+            severity: match (kind, report.verdict.fix_by) {
+                (Kind::Aborted, _) => Severity::Info,
+                (_, FixBy::Wait | FixBy::Model) => Severity::Warn,
+                (_, FixBy::Environment | FixBy::Person | FixBy::Nobody) => Severity::Error,
+            },
+            evidence: cleaner.line(evidence, LINE_MAX),
+            cause: cause.clone(),
+            verdict: cleaner.json(&verdict, VERDICT_MAX),
+        }
+    }
+}
+
+/// A call that ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// The call, as it was asked for.
+    pub asked: Asked,
+    /// How long it took, where the host says so.
+    pub took_ms: Option<u64>,
+    pub(crate) outcome: Outcome,
+    pub(crate) output: CleanOutput,
+    pub(crate) ending: Ending,
+    /// What it was found to be; `None` where it went well.
+    pub finding: Option<Finding>,
+}
+
+impl Ended {
+    /// Reads a result, and cleans it. `said_ok` is what the host calls it.
+    pub fn new(
+        cleaner: &Cleaner,
+        bounds: &Bounds,
+        asked: Asked,
+        observation: &Observation,
+        said_ok: Option<bool>,
+        report: &Report,
+    ) -> Ended {
+        let mut ending = see::ending(&asked.sight, observation, &report.diagnosis, said_ok);
+        let finding = match &mut ending.upshot {
+            Upshot::Failed(fault) => {
+                fault.line = cleaner.line(&fault.line, LINE_MAX).into_string();
+                fault.rule = cleaner.name(&fault.rule, NAME_MAX).into_string();
+                Some(Finding::new(cleaner, fault.kind, report))
+            }
+            Upshot::Fine | Upshot::OurDenial => None,
+        };
+        let streams = [&observation.stdout, &observation.stderr, &observation.merged];
+        let printed: Vec<&[u8]> =
+            streams.into_iter().map(Vec::as_slice).filter(|stream| !stream.is_empty()).collect();
+        let output = match printed[..] {
+            [only] => cleaner.output(only, bounds.head, bounds.tail),
+            _ => cleaner.output(&printed.join(&b'\n'), bounds.head, bounds.tail),
+        };
+        Ended { asked, took_ms: None, outcome: observation.outcome, output, ending, finding }
+    }
+}
+
+/// A call that is sent again by whoever runs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retrying {
+    /// Who.
+    pub who: Who,
+    /// The host's name for the call.
+    pub key: Clean,
+    /// Which attempt comes next, counted from 1.
+    pub attempt: u32,
+    /// How many there are at most.
+    pub of: u32,
+    /// How long it waits first.
+    pub wait_ms: u64,
+    /// Why it failed.
+    pub because: Kind,
+}
+
+/// Something that unstuck itself could not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFault {
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// Which part of us: a door, the store, the settings.
+    pub part: Clean,
+    /// What was wrong.
+    pub what: Clean,
+}
+
+/// What a person decided about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// It may run.
+    Approved,
+    /// It may not.
+    Denied,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// A call is asked for.
+    Asked(Asked),
+    /// A call ended.
+    Ended(Box<Ended>),
+    /// A call is sent again.
+    Retrying(Retrying),
+    /// A person decided about a call.
+    Ruled {
+        /// In whose session.
+        who: Who,
+        /// The host's name for the call.
+        key: Clean,
+        /// What was decided.
+        ruling: Ruling,
+    },
+    /// The user said something.
+    UserSpoke(Who),
+    /// The session is over: nothing of it can still be running.
+    Over(Who),
+    /// We failed at something.
+    OwnFault(OwnFault),
+}

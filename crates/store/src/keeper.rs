@@ -1,0 +1,288 @@
+//! Keeps entries, come what may: one transaction each, or a line in the spool. It never fails and never waits for long,
+//! because an agent waits for it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+use unstuck_wire::clean::{Clean, Cleaner};
+
+use crate::database;
+use crate::entry::{Entry, OwnFault};
+use crate::error::StoreError;
+use crate::filesystem::Filesystem;
+use crate::record::{Bench, Clerk, Said};
+use crate::root::Root;
+use crate::seal::{self, Sealed};
+use crate::spool::{Spool, Take, Taken};
+use crate::store::Store;
+
+/// How many waiting lines one short process takes in.
+const AT_ONCE: usize = 200;
+
+/// How long to wait for other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Before a call.
+    pub before: Duration,
+    /// After it.
+    pub after: Duration,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It stands in the database.
+    Stored,
+    /// It waits in the spool.
+    Spooled {
+        /// Why.
+        why: String,
+    },
+    /// It is lost: not even the spool could be written.
+    Lost {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What is said about an entry, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What is said.
+    pub said: Said,
+    /// What became of it.
+    pub kept: Kept,
+}
+
+/// What a keeper needs from outside.
+pub struct Surroundings<'a> {
+    /// The folder.
+    pub root: &'a Path,
+    /// What it lies on, where somebody knows better than we do.
+    pub believed: Option<Filesystem>,
+    /// By what entries are judged.
+    pub bench: Bench,
+    /// How long to wait.
+    pub patience: Patience,
+    /// Does the process that an owner names still run?
+    pub is_alive: &'a dyn Fn(&str) -> bool,
+    /// Cleans what we say about our own faults.
+    pub cleaner: &'a Cleaner,
+    /// A number that no other process has.
+    pub dice: u64,
+}
+
+/// Keeps the entries of one process.
+pub struct Keeper<'a> {
+    around: Surroundings<'a>,
+    root: Result<Root, String>,
+    store: Option<Store>,
+    entries: u64,
+}
+
+/// What tending the store did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tended {
+    /// Entries taken in from the spool.
+    pub taken: u64,
+    /// Calls that were found dead.
+    pub sealed: Vec<Sealed>,
+}
+
+impl<'a> Keeper<'a> {
+    /// Looks at the folder. Nothing is opened before it is needed.
+    pub fn new(around: Surroundings<'a>) -> Keeper<'a> {
+        let root = Root::open(around.root, around.believed.clone()).map_err(|error| error.to_string());
+        Keeper { around, root, store: None, entries: 0 }
+    }
+
+    /// Keeps one entry.
+    pub fn keep(&mut self, entry: &Entry, now: u64) -> Answer {
+        let root = match &self.root {
+            Ok(root) => root.clone(),
+            Err(why) => return Answer { said: Said::default(), kept: Kept::Lost { why: why.clone() } },
+        };
+        let result = match self.record(&root, entry, now) {
+            Err(StoreError::Damaged { .. }) => self.look_again(&root, entry, now),
+            result => result,
+        };
+        match result {
+            Ok(said) => Answer { said, kept: Kept::Stored },
+            Err(error) => {
+                self.store = None;
+                self.entries += 1;
+                let id = self.around.dice.wrapping_add(self.entries);
+                let kept = match Spool::of(&root, self.around.dice).append(entry, id) {
+                    Ok(()) => Kept::Spooled { why: error.to_string() },
+                    Err(spool) => Kept::Lost { why: format!("{error}; {spool}") },
+                };
+                Answer { said: Said::default(), kept }
+            }
+        }
+    }
+
+    /// A database that calls itself damaged is looked at once more before anything is believed.
+    fn look_again(&mut self, root: &Root, entry: &Entry, now: u64) -> Result<Said, StoreError> {
+        self.store = None;
+        let aside = database::set_aside_if_damaged(root, self.around.patience.after, now)?;
+        if let Some(folder) = aside {
+            let what = format!("a damaged database was set aside as {}", folder.display());
+            let fault = OwnFault { at: now, part: Clean::from("store"), what: self.around.cleaner.line(&what, 400) };
+            self.record(root, &Entry::OwnFault(fault), now)?;
+        }
+        self.record(root, entry, now)
+    }
+
+    fn record(&mut self, root: &Root, entry: &Entry, now: u64) -> Result<Said, StoreError> {
+        let patience = match entry {
+            Entry::Asked(_) => self.around.patience.before,
+            Entry::Ended(_)
+            | Entry::Retrying(_)
+            | Entry::Ruled { .. }
+            | Entry::UserSpoke(_)
+            | Entry::Over(_)
+            | Entry::OwnFault(_) => self.around.patience.after,
+        };
+        let spool = Spool::of(root, self.around.dice);
+        let (said, taken) = {
+            let around = &self.around;
+            let store = opened(&mut self.store, root, patience, now)?;
+            store.write(|connection| {
+                let taken = take_in(around, connection, &spool, now)?;
+                Ok((write(around, connection, entry, false)?, taken))
+            })?
+        };
+        spool.settle(taken);
+        Ok(said)
+    }
+
+    /// Takes in the whole spool and seals dead calls of every session, in small transactions.
+    pub fn tend(&mut self, now: u64) -> Result<Tended, StoreError> {
+        let root = match &self.root {
+            Ok(root) => root.clone(),
+            Err(why) => {
+                return Err(StoreError::NotOurs { path: self.around.root.to_owned(), why: why.clone() });
+            }
+        };
+        match self.tend_once(&root, now) {
+            Err(StoreError::Damaged { .. }) => {
+                self.store = None;
+                database::set_aside_if_damaged(&root, self.around.patience.after, now)?;
+                self.tend_once(&root, now)
+            }
+            result => result,
+        }
+    }
+
+    fn tend_once(&mut self, root: &Root, now: u64) -> Result<Tended, StoreError> {
+        let around = &self.around;
+        let spool = Spool::of(root, around.dice);
+        let store = opened(&mut self.store, root, around.patience.after, now)?;
+        let mut tended = Tended::default();
+        loop {
+            let taken = store.write(|connection| take_in(around, connection, &spool, now))?;
+            let entries: u64 = taken.iter().map(|taken| taken.entries).sum();
+            tended.taken += entries;
+            spool.settle(taken);
+            if entries == 0 {
+                break;
+            }
+        }
+        let too_old = now.saturating_sub(around.bench.seal_after);
+        let is_dead =
+            |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(around.is_alive)(owner);
+        tended.sealed = store
+            .write(|connection| seal::open_calls(connection, None, now, around.bench.lang, &is_dead))?;
+        Ok(tended)
+    }
+
+    /// What the spool alone tells, where no database may be used: a store that is gone when it is dropped.
+    pub fn from_spool(&self, now: u64) -> Result<Store, StoreError> {
+        let root = match &self.root {
+            Ok(root) => root,
+            Err(why) => {
+                return Err(StoreError::NotOurs { path: self.around.root.to_owned(), why: why.clone() });
+            }
+        };
+        let mut store = Store::in_memory(root)?;
+        let spool = Spool::of(root, self.around.dice);
+        while store.write(|connection| take_in(&self.around, connection, &spool, now))?.iter().any(|t| t.entries > 0)
+        {}
+        Ok(store)
+    }
+}
+
+fn opened<'s>(
+    place: &'s mut Option<Store>,
+    root: &Root,
+    patience: Duration,
+    now: u64,
+) -> Result<&'s mut Store, StoreError> {
+    let store = match place.take() {
+        Some(store) => {
+            store.wait_at_most(patience)?;
+            store
+        }
+        None => Store::to_write(root, patience, now)?,
+    };
+    Ok(place.insert(store))
+}
+
+fn take_in(
+    around: &Surroundings<'_>,
+    connection: &Connection,
+    spool: &Spool,
+    now: u64,
+) -> Result<Vec<Taken>, rusqlite::Error> {
+    match spool.is_waiting() {
+        true => spool.take_in(connection, AT_ONCE, &Late { around, connection, now }),
+        false => Ok(Vec::new()),
+    }
+}
+
+fn write(
+    around: &Surroundings<'_>,
+    connection: &Connection,
+    entry: &Entry,
+    late: bool,
+) -> Result<Said, rusqlite::Error> {
+    let clerk = Clerk { connection, bench: &around.bench, is_alive: around.is_alive, late };
+    match entry {
+        Entry::Asked(asked) => clerk.asked(asked),
+        Entry::Ended(ended) => clerk.ended(ended),
+        Entry::Retrying(retrying) => clerk.retrying(retrying),
+        Entry::Ruled { who, key, ruling } => clerk.ruled(who, key, *ruling),
+        Entry::UserSpoke(who) => clerk.user_spoke(who),
+        Entry::Over(who) => clerk.over(who),
+        Entry::OwnFault(fault) => clerk.own_fault(fault),
+    }
+}
+
+/// Records what waited in the spool.
+struct Late<'a> {
+    around: &'a Surroundings<'a>,
+    connection: &'a Connection,
+    now: u64,
+}
+
+impl Take for Late<'_> {
+    /// One entry that the tables refuse must not keep all others from being taken in.
+    fn entry(&self, entry: &Entry) -> Result<(), rusqlite::Error> {
+        self.connection.execute_batch("SAVEPOINT late")?;
+        match write(self.around, self.connection, entry, true) {
+            Ok(_) => self.connection.execute_batch("RELEASE late"),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                self.connection.execute_batch("ROLLBACK TO late; RELEASE late")?;
+                self.unreadable(&error.to_string())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unreadable(&self, line: &str) -> Result<(), rusqlite::Error> {
+        let what = self.around.cleaner.line(&format!("a line of the spool cannot be read: {line}"), 200);
+        let fault = OwnFault { at: self.now, part: Clean::from("spool"), what };
+        write(self.around, self.connection, &Entry::OwnFault(fault), true).map(|_| ())
+    }
+}

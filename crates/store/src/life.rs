@@ -1,0 +1,24 @@
+//! The life of a call: a JSON list of the states it went through, with their times and notes.
+
+use serde_json::{Value, json};
+
+use crate::state::CallState;
+
+/// A life that has just begun.
+pub(crate) fn begun(at: u64) -> String {
+    json!([{ "at": at, "state": CallState::Pending.word() }]).to_string()
+}
+
+/// Adds a state. What cannot be read any more is kept as a note, so that nothing is lost.
+pub(crate) fn add(life: &mut String, at: u64, state: CallState, note: &str) {
+    let mut list = match serde_json::from_str(life) {
+        Ok(Value::Array(list)) => list,
+        Ok(_) | Err(_) => vec![json!({ "note": life.as_str() })],
+    };
+    let mut step = json!({ "at": at, "state": state.word() });
+    if !note.is_empty() {
+        step["note"] = Value::from(note);
+    }
+    list.push(step);
+    *life = Value::Array(list).to_string();
+}

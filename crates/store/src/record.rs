@@ -1,0 +1,540 @@
+//! The audit record of every call: one entry in, the tables moved by it, an answer out. All of it inside one transaction.
+//!
+//! Hosts repeat themselves (the same hook in two settings files, a result delivered twice): an entry that brings nothing new
+//! changes nothing.
+
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::{Value, json};
+use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot};
+use unstuck_judge::{Lang, Outcome};
+use unstuck_wire::clean::Clean;
+
+use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Who};
+use crate::event::{self, Bookmark, EventType, NewEvent};
+use crate::problem_state::{ProblemAges, ProblemState};
+use crate::state::CallState;
+use crate::{life, problem, seal, standing};
+
+/// How far the ladder may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// It only records what it would have said.
+    Observe,
+    /// It speaks, and refuses nothing.
+    Advise,
+    /// It refuses and halts.
+    Full,
+}
+
+/// By what an entry is judged.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// The numbers of the ladder.
+    pub ladder: Settings,
+    /// How far it may go.
+    pub mode: Mode,
+    /// The language of what is said to the model.
+    pub lang: Lang,
+    /// After how long a call that nobody heard of again is taken for dead, in milliseconds.
+    pub seal_after: u64,
+    /// What makes a problem new, and what makes it resolved.
+    pub problems: ProblemAges,
+}
+
+/// What is said about an entry.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Said {
+    /// The call's number.
+    pub call: Option<i64>,
+    /// What the ladder decided; it counts as far as the mode lets it.
+    pub decision: Option<Decision>,
+    /// The same in words, for the model.
+    pub text: Option<String>,
+    /// What was tried, for the person who has to decide.
+    pub table: Option<String>,
+    /// Calls that were found dead.
+    pub sealed: Vec<seal::Sealed>,
+    /// The last event that was written.
+    pub bookmark: Option<Bookmark>,
+}
+
+/// One entry being written.
+pub(crate) struct Clerk<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) bench: &'a Bench,
+    /// Does the process that this names still run?
+    pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
+    /// Late entries come from the spool: what they asked has been answered already, with silence.
+    pub(crate) late: bool,
+}
+
+/// A call as it is found in the tables.
+struct Found {
+    id: i64,
+    state: CallState,
+    asked_at: u64,
+    life: String,
+}
+
+impl Clerk<'_> {
+    pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
+        let who = &asked.who;
+        let session = self.session(who)?;
+        let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
+        said.sealed.extend(self.seal_dead(session, who.at)?);
+        if let Some(found) = self.find(session, &asked.key)? {
+            said.call = Some(found.id);
+            return Ok(said);
+        }
+        // The agent has gone on by the time a late entry is read: nothing was refused.
+        if !self.late {
+            let event = Event::Asked(&asked.sight, self.moment(who));
+            self.decide(session, event, &mut said)?;
+        }
+        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
+        let refused = rung >= Rung::Deny && self.bench.mode == Mode::Full;
+        let state = if refused { CallState::Denied } else { CallState::Executing };
+        let mut life = life::begun(who.at);
+        life::add(&mut life, who.at, state, said.text.as_deref().unwrap_or_default());
+        let call = self.insert(session, asked, state, rung, &life)?;
+        said.call = Some(call);
+        if refused {
+            self.denied(session, call, asked, &mut said)?;
+        } else {
+            said.bookmark = Some(self.started(session, call, asked)?);
+            self.advised(session, call, who.at, "before", &mut said)?;
+        }
+        Ok(said)
+    }
+
+    pub(crate) fn ended(&self, ended: &Ended) -> Result<Said, rusqlite::Error> {
+        let asked = &ended.asked;
+        let who = &asked.who;
+        let session = self.session(who)?;
+        let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
+        let state = match (&ended.ending.upshot, ended.outcome) {
+            (Upshot::OurDenial, _) | (_, Outcome::Denied) => CallState::Denied,
+            (Upshot::Failed(_), _) => CallState::Failed,
+            (Upshot::Fine, _) => CallState::Completed,
+        };
+        let found = match self.find(session, &asked.key)? {
+            Some(found) => found,
+            None => self.late_arrival(session, ended)?,
+        };
+        said.call = Some(found.id);
+        if found.state.may_become(state) {
+            self.close(session, &found, ended, state, &mut said)?;
+        }
+        said.sealed.extend(self.seal_dead(session, who.at)?);
+        Ok(said)
+    }
+
+    /// A call whose beginning nobody recorded.
+    fn late_arrival(&self, session: i64, ended: &Ended) -> Result<Found, rusqlite::Error> {
+        let mut asked = ended.asked.clone();
+        asked.who.at = asked.who.at.saturating_sub(ended.took_ms.unwrap_or(0));
+        let life = life::begun(asked.who.at);
+        let id = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
+        Ok(Found { id, state: CallState::Pending, asked_at: asked.who.at, life })
+    }
+
+    fn close(
+        &self,
+        session: i64,
+        found: &Found,
+        ended: &Ended,
+        state: CallState,
+        said: &mut Said,
+    ) -> Result<(), rusqlite::Error> {
+        let (asked, at) = (&ended.asked, ended.asked.who.at);
+        let event = Event::Ended(&asked.sight, &ended.ending, self.moment(&asked.who));
+        self.decide(session, event, said)?;
+        if self.late {
+            // Nobody hears it any more.
+            said.decision = None;
+            said.text = None;
+        }
+        let repeat = match &ended.finding {
+            Some(finding) => self.is_repeat(session, asked, finding)?,
+            None => false,
+        };
+        let took = ended.took_ms.unwrap_or_else(|| at.saturating_sub(found.asked_at));
+        let mut life = found.life.clone();
+        let evidence = ended.finding.as_ref().map_or("", |finding| &*finding.evidence);
+        life::add(&mut life, at, state, evidence);
+        self.write_ending(found.id, ended, state, took, repeat, said, &life)?;
+        match &ended.finding {
+            Some(finding) => self.failed(session, found.id, asked, finding, took, said)?,
+            None if state == CallState::Completed => {
+                self.connection
+                    .prepare_cached(
+                        "UPDATE call SET recovered_at = ?3
+                         WHERE session = ?1 AND intent_print = ?2 AND state = 'failed' AND recovered_at IS NULL",
+                    )?
+                    .execute((session, asked.intent_print.as_str(), at.cast_signed()))?;
+            }
+            None => {}
+        }
+        let body = json!({ "ok": state == CallState::Completed, "state": state.word(), "took_ms": took });
+        said.bookmark = Some(self.append(at, EventType::ToolEnd, session, found.id, body)?);
+        self.advised(session, found.id, at, "after", said)
+    }
+
+    /// The events of a failure, and the problem it belongs to.
+    fn failed(
+        &self,
+        session: i64,
+        call: i64,
+        asked: &Asked,
+        finding: &Finding,
+        took: u64,
+        said: &Said,
+    ) -> Result<(), rusqlite::Error> {
+        let at = asked.who.at;
+        let shown = |text: &Clean| Value::String(text.to_string());
+        let error = match finding.evidence.is_empty() {
+            true => Value::String(finding.kind.title(self.bench.lang).to_owned()),
+            false => shown(&finding.evidence),
+        };
+        let body = json!({
+            "call": {
+                "id": call, "key": shown(&asked.key), "tool": shown(&asked.tool), "label": shown(&asked.label),
+                "agent": shown(&asked.who.agent), "state": CallState::Failed.word(), "took_ms": took,
+            },
+            "error": error.clone(),
+            "kind": finding.kind.word(),
+            "errorType": shown(&finding.error_type),
+            "retryable": finding.retryable,
+            "rung": said.decision.as_ref().map(|decision| decision.rung.word()),
+        });
+        self.append(at, EventType::ToolError, session, call, body)?;
+        let body = json!({
+            "severity": finding.severity.word(), "phase": "tool", "errorType": shown(&finding.error_type),
+            "retryable": finding.retryable, "kind": finding.kind.word(), "rule": shown(&finding.rule),
+            "message": error,
+        });
+        self.append(at, EventType::Error, session, call, body)?;
+        let news = match problem::met(self.connection, finding, &asked.tool, at, &self.bench.problems)? {
+            None => return Ok(()),
+            Some(ProblemState::Regressed) => EventType::ProblemRegressed,
+            Some(ProblemState::New | ProblemState::Known | ProblemState::Resolved) => EventType::ProblemNew,
+        };
+        let body = json!({
+            "cause": finding.cause.as_str(), "kind": finding.kind.word(), "title": shown(&finding.evidence),
+        });
+        self.append(at, news, session, call, body)?;
+        Ok(())
+    }
+
+    pub(crate) fn retrying(&self, retrying: &Retrying) -> Result<Said, rusqlite::Error> {
+        let session = self.session(&retrying.who)?;
+        let found = self.find(session, &retrying.key)?.map(|found| found.id);
+        let Retrying { attempt, of, wait_ms, because, .. } = retrying;
+        let seconds = *wait_ms as f64 / 1000.0;
+        let text = match self.bench.lang {
+            Lang::En => format!("attempt {attempt} of {of}, waiting {seconds} s, because {because}"),
+            Lang::Zh => format!("第 {attempt}/{of} 次尝试，等待 {seconds} 秒，原因 {because}"),
+        };
+        let body = json!({ "attempt": attempt, "of": of, "wait_ms": wait_ms, "because": because.word(), "text": text });
+        let new = NewEvent {
+            at: retrying.who.at,
+            kind: EventType::ToolRetry,
+            session: Some(session),
+            call: found,
+            body,
+        };
+        let bookmark = event::append(self.connection, &new)?;
+        Ok(Said { call: found, bookmark: Some(bookmark), ..Said::default() })
+    }
+
+    pub(crate) fn ruled(&self, who: &Who, key: &Clean, ruling: Ruling) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        let state = match ruling {
+            Ruling::Approved => CallState::Approved,
+            Ruling::Denied => CallState::Denied,
+        };
+        let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
+        // A host that asks its user by itself tells us only when that is over: the call counted as running until then.
+        let passes = match (found.state, state) {
+            (CallState::Executing, CallState::Approved) => false,
+            (from, to) => from.may_become(to),
+        };
+        let mut life = found.life.clone();
+        life::add(&mut life, who.at, state, "");
+        if passes {
+            let over = (state == CallState::Denied).then_some(who.at.cast_signed());
+            self.connection
+                .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3 WHERE id = ?1")?
+                .execute((found.id, state.word(), over))?;
+        }
+        self.connection
+            .prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?
+            .execute((found.id, life))?;
+        let mut said = Said { call: Some(found.id), ..Said::default() };
+        if passes && state == CallState::Denied {
+            let body = json!({ "rung": null, "text": null, "by": "person" });
+            said.bookmark = Some(self.append(who.at, EventType::ToolDenied, session, found.id, body)?);
+        }
+        Ok(said)
+    }
+
+    /// The user speaks: whatever ran before has been given up.
+    pub(crate) fn user_spoke(&self, who: &Who) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        self.user_spoke_if(true, session, who)
+    }
+
+    fn user_spoke_if(&self, spoke: bool, session: i64, who: &Who) -> Result<Said, rusqlite::Error> {
+        let mut said = Said::default();
+        if spoke {
+            said.sealed = seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+            let _nothing = standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke)?;
+        }
+        Ok(said)
+    }
+
+    pub(crate) fn over(&self, who: &Who) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        let sealed = seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+        Ok(Said { sealed, ..Said::default() })
+    }
+
+    pub(crate) fn own_fault(&self, fault: &OwnFault) -> Result<Said, rusqlite::Error> {
+        let body = json!({ "part": fault.part.to_string(), "what": fault.what.to_string() });
+        let new = NewEvent { at: fault.at, kind: EventType::OwnFault, session: None, call: None, body };
+        Ok(Said { bookmark: Some(event::append(self.connection, &new)?), ..Said::default() })
+    }
+
+    /// The session's number; it is made when it is first heard of.
+    fn session(&self, who: &Who) -> Result<i64, rusqlite::Error> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO session (name, host, cwd, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?4)
+                 ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, excluded.last_at),
+                     cwd = CASE excluded.cwd WHEN '' THEN cwd ELSE excluded.cwd END
+                 RETURNING id",
+            )?
+            .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
+    }
+
+    fn find(&self, session: i64, key: &Clean) -> Result<Option<Found>, rusqlite::Error> {
+        if key.is_empty() {
+            return Ok(None);
+        }
+        self.connection
+            .prepare_cached(
+                "SELECT id, state, asked_at, life FROM call JOIN call_text ON call_text.call = call.id
+                 WHERE session = ?1 AND key = ?2",
+            )?
+            .query_row((session, &**key), |row| {
+                Ok(Found {
+                    id: row.get(0)?,
+                    // A state that only a newer version knows is not one that this one may move.
+                    state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
+                    asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
+                    life: row.get(3)?,
+                })
+            })
+            .optional()
+    }
+
+    fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<(), rusqlite::Error> {
+        let decision = standing::step(self.connection, session, &self.bench.ladder, event)?;
+        said.text = decision.text(self.bench.lang);
+        if decision.rung == Rung::Halt {
+            let known = standing::all_known(self.connection, session)?;
+            said.table = Some(known.table(self.bench.lang));
+        }
+        said.decision = Some(decision);
+        Ok(())
+    }
+
+    fn moment(&self, who: &Who) -> Moment {
+        Moment { agent: who.agent_print(), round: who.round }
+    }
+
+    fn insert(
+        &self,
+        session: i64,
+        asked: &Asked,
+        state: CallState,
+        rung: Rung,
+        life: &str,
+    ) -> Result<i64, rusqlite::Error> {
+        let at = asked.who.at.cast_signed();
+        let attempt = self.attempt(session, asked)?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO call (session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
+                     rung_after, repeat, owner, call_print, intent_print)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'observe', 0, ?10, ?11, ?12)",
+            )?
+            .execute((
+                session,
+                &*asked.key,
+                &*asked.who.agent,
+                &*asked.tool,
+                state.word(),
+                at,
+                state.is_final().then_some(at),
+                attempt,
+                rung.word(),
+                &*asked.who.owner,
+                asked.call_print.as_str(),
+                asked.intent_print.as_str(),
+            ))?;
+        let call = self.connection.last_insert_rowid();
+        self.connection
+            .prepare_cached(
+                "INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdict, life)
+                 VALUES (?1, ?2, ?3, '', '', '', 0, '', ?4)",
+            )?
+            .execute((call, &*asked.label, &*asked.input, life))?;
+        Ok(call)
+    }
+
+    /// Which attempt this is: one more than the last, if that failed.
+    fn attempt(&self, session: i64, asked: &Asked) -> Result<u32, rusqlite::Error> {
+        let last: Option<(String, u32)> = self
+            .connection
+            .prepare_cached(
+                "SELECT state, attempt FROM call WHERE session = ?1 AND call_print = ?2 ORDER BY id DESC LIMIT 1",
+            )?
+            .query_row((session, asked.call_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(match last {
+            Some((state, attempt)) if state == CallState::Failed.word() => attempt.saturating_add(1),
+            // What was refused was no attempt, but it does not end the row of failures before it.
+            Some((state, attempt)) if state == CallState::Denied.word() => attempt,
+            Some(_) | None => 1,
+        })
+    }
+
+    /// Has this session met the same failure of the same intent, and not got over it?
+    fn is_repeat(&self, session: i64, asked: &Asked, finding: &Finding) -> Result<bool, rusqlite::Error> {
+        self.connection
+            .prepare_cached(
+                "SELECT 1 FROM call WHERE session = ?1 AND intent_print = ?2 AND state = 'failed'
+                 AND recovered_at IS NULL AND cause_print = ?3 LIMIT 1",
+            )?
+            .exists((session, asked.intent_print.as_str(), finding.cause.as_str()))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn write_ending(
+        &self,
+        call: i64,
+        ended: &Ended,
+        state: CallState,
+        took: u64,
+        repeat: bool,
+        said: &Said,
+        life: &str,
+    ) -> Result<(), rusqlite::Error> {
+        let finding = ended.finding.as_ref();
+        let ok = (state != CallState::Denied).then_some(state == CallState::Completed);
+        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
+        self.connection
+            .prepare_cached(
+                "UPDATE call SET state = ?2, ended_at = ?3, took_ms = ?4, ok = ?5, outcome = ?6, code = ?7, kind = ?8,
+                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14
+                 WHERE id = ?1",
+            )?
+            .execute((
+                call,
+                state.word(),
+                ended.asked.who.at.cast_signed(),
+                took.cast_signed(),
+                ok,
+                ended.outcome.word(),
+                ended.outcome.number(),
+                finding.map(|finding| finding.kind.word()),
+                finding.map(|finding| &*finding.error_type),
+                finding.and_then(|finding| finding.retryable),
+                finding.map(|finding| &*finding.rule),
+                rung.word(),
+                repeat,
+                finding.map(|finding| finding.cause.as_str()),
+            ))?;
+        self.connection
+            .prepare_cached(
+                "UPDATE call_text SET evidence = ?2, head = ?3, tail = ?4, omitted = ?5, verdict = ?6, life = ?7
+                 WHERE call = ?1",
+            )?
+            .execute((
+                call,
+                finding.map_or("", |finding| &*finding.evidence),
+                &*ended.output.head,
+                &*ended.output.tail,
+                ended.output.omitted.cast_signed(),
+                finding.map_or("", |finding| &*finding.verdict),
+                life,
+            ))?;
+        Ok(())
+    }
+
+    fn started(&self, session: i64, call: i64, asked: &Asked) -> Result<Bookmark, rusqlite::Error> {
+        let body = json!({ "tool": asked.tool.to_string(), "label": asked.label.to_string() });
+        self.append(asked.who.at, EventType::ToolStart, session, call, body)
+    }
+
+    /// The events of a call that was refused.
+    fn denied(&self, session: i64, call: i64, asked: &Asked, said: &mut Said) -> Result<(), rusqlite::Error> {
+        let at = asked.who.at;
+        let mut body = spoken(said);
+        body["label"] = Value::String(asked.label.to_string());
+        said.bookmark = Some(self.append(at, EventType::ToolDenied, session, call, body)?);
+        if said.table.is_some() {
+            let body = json!({ "text": said.text, "table": said.table });
+            said.bookmark = Some(self.append(at, EventType::Halt, session, call, body)?);
+        }
+        Ok(())
+    }
+
+    /// The event of what the ladder said without refusing anything.
+    fn advised(
+        &self,
+        session: i64,
+        call: i64,
+        at: u64,
+        when: &str,
+        said: &mut Said,
+    ) -> Result<(), rusqlite::Error> {
+        if said.text.is_some() {
+            let mut body = spoken(said);
+            body["when"] = Value::from(when);
+            said.bookmark = Some(self.append(at, EventType::ToolAdvice, session, call, body)?);
+        }
+        Ok(())
+    }
+
+    fn seal_dead(&self, session: i64, now: u64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
+        let too_old = now.saturating_sub(self.bench.seal_after);
+        let is_dead = |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(self.is_alive)(owner);
+        seal::open_calls(self.connection, Some(session), now, self.bench.lang, &is_dead)
+    }
+
+    fn append(
+        &self,
+        at: u64,
+        kind: EventType,
+        session: i64,
+        call: i64,
+        body: Value,
+    ) -> Result<Bookmark, rusqlite::Error> {
+        let new = NewEvent { at, kind, session: Some(session), call: Some(call), body };
+        event::append(self.connection, &new)
+    }
+}
+
+/// What the ladder said, as the body of an event.
+fn spoken(said: &Said) -> Value {
+    let decision = said.decision.as_ref();
+    let reason = decision.and_then(|decision| decision.reason.as_ref());
+    json!({
+        "rung": decision.map(|decision| decision.rung.word()),
+        "track": reason.map(|reason| reason.track.word()),
+        "count": reason.map(|reason| reason.count),
+        "text": said.text,
+    })
+}

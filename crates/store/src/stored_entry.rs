@@ -1,0 +1,277 @@
+//! An entry as one line of JSON: what the spool holds. All texts in it are clean; what the ladder compares is packed.
+
+use serde::{Deserialize, Serialize};
+use unstuck_judge::fingerprint::Fingerprint;
+use unstuck_judge::ladder::Round;
+use unstuck_judge::{Kind, Outcome};
+use unstuck_wire::clean::{Clean, CleanOutput};
+
+use crate::entry::{Asked, Ended, Entry, Finding, OwnFault, Retrying, Ruling, Severity, Who};
+use crate::pack::{Pack, packed, unpacked};
+
+/// The format of a line. A line of a newer format is left where it is.
+pub(crate) const FORMAT: u32 = 1;
+
+/// A line exactly as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredLine {
+    pub(crate) v: u32,
+    /// By which it is known whether it was taken in.
+    pub(crate) id: String,
+    pub(crate) entry: StoredEntry,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "sort")]
+pub(crate) enum StoredEntry {
+    Asked { who: StoredWho, call: StoredCall },
+    Ended { who: StoredWho, call: StoredCall, result: Box<StoredResult> },
+    Retrying { who: StoredWho, key: String, attempt: u32, of: u32, wait_ms: u64, because: String },
+    Approved { who: StoredWho, key: String },
+    Denied { who: StoredWho, key: String },
+    UserSpoke { who: StoredWho },
+    Over { who: StoredWho },
+    OwnFault { at: u64, part: String, what: String },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredWho {
+    host: String,
+    session: String,
+    agent: String,
+    cwd: String,
+    owner: String,
+    round: Option<u64>,
+    at: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredCall {
+    key: String,
+    tool: String,
+    label: String,
+    input: String,
+    user_spoke: bool,
+    sight: String,
+    call_print: String,
+    intent_print: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredResult {
+    took_ms: Option<u64>,
+    outcome: String,
+    code: Option<i32>,
+    head: String,
+    tail: String,
+    omitted: u64,
+    ending: String,
+    finding: Option<StoredFinding>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredFinding {
+    kind: String,
+    rule: String,
+    error_type: String,
+    retryable: Option<bool>,
+    severity: String,
+    evidence: String,
+    cause: String,
+    verdict: String,
+}
+
+impl From<&Entry> for StoredEntry {
+    fn from(entry: &Entry) -> StoredEntry {
+        match entry {
+            Entry::Asked(asked) => StoredEntry::Asked { who: (&asked.who).into(), call: asked.into() },
+            Entry::Ended(ended) => StoredEntry::Ended {
+                who: (&ended.asked.who).into(),
+                call: (&ended.asked).into(),
+                result: Box::new((&**ended).into()),
+            },
+            Entry::Retrying(retrying) => StoredEntry::Retrying {
+                who: (&retrying.who).into(),
+                key: retrying.key.to_string(),
+                attempt: retrying.attempt,
+                of: retrying.of,
+                wait_ms: retrying.wait_ms,
+                because: retrying.because.word().to_owned(),
+            },
+            Entry::Ruled { who, key, ruling } => match ruling {
+                Ruling::Approved => StoredEntry::Approved { who: who.into(), key: key.to_string() },
+                Ruling::Denied => StoredEntry::Denied { who: who.into(), key: key.to_string() },
+            },
+            Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
+            Entry::Over(who) => StoredEntry::Over { who: who.into() },
+            Entry::OwnFault(OwnFault { at, part, what }) => {
+                StoredEntry::OwnFault { at: *at, part: part.to_string(), what: what.to_string() }
+            }
+        }
+    }
+}
+
+impl StoredEntry {
+    /// The entry, if every part of it can be read.
+    pub(crate) fn read(self) -> Option<Entry> {
+        let ruled = |who: StoredWho, key, ruling| Entry::Ruled { who: who.read(), key: Clean::stored(key), ruling };
+        Some(match self {
+            StoredEntry::Asked { who, call } => Entry::Asked(call.read(who)?),
+            StoredEntry::Ended { who, call, result } => Entry::Ended(Box::new(result.read(call.read(who)?)?)),
+            StoredEntry::Retrying { who, key, attempt, of, wait_ms, because } => Entry::Retrying(Retrying {
+                who: who.read(),
+                key: Clean::stored(key),
+                attempt,
+                of,
+                wait_ms,
+                because: because.parse().unwrap_or(Kind::Unknown),
+            }),
+            StoredEntry::Approved { who, key } => ruled(who, key, Ruling::Approved),
+            StoredEntry::Denied { who, key } => ruled(who, key, Ruling::Denied),
+            StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
+            StoredEntry::Over { who } => Entry::Over(who.read()),
+            StoredEntry::OwnFault { at, part, what } => {
+                Entry::OwnFault(OwnFault { at, part: Clean::stored(part), what: Clean::stored(what) })
+            }
+        })
+    }
+}
+
+impl From<&Who> for StoredWho {
+    fn from(who: &Who) -> StoredWho {
+        StoredWho {
+            host: who.host.to_string(),
+            session: who.session.to_string(),
+            agent: who.agent.to_string(),
+            cwd: who.cwd.to_string(),
+            owner: who.owner.to_string(),
+            round: match who.round {
+                Round::Unsaid => None,
+                Round::Numbered(number) => Some(number),
+            },
+            at: who.at,
+        }
+    }
+}
+
+impl StoredWho {
+    fn read(self) -> Who {
+        Who {
+            host: Clean::stored(self.host),
+            session: Clean::stored(self.session),
+            agent: Clean::stored(self.agent),
+            cwd: Clean::stored(self.cwd),
+            owner: Clean::stored(self.owner),
+            round: self.round.map_or(Round::Unsaid, Round::Numbered),
+            at: self.at,
+        }
+    }
+}
+
+impl From<&Asked> for StoredCall {
+    fn from(asked: &Asked) -> StoredCall {
+        StoredCall {
+            key: asked.key.to_string(),
+            tool: asked.tool.to_string(),
+            label: asked.label.to_string(),
+            input: asked.input.to_string(),
+            user_spoke: asked.user_spoke,
+            sight: hex(&asked.sight),
+            call_print: asked.call_print.to_string(),
+            intent_print: asked.intent_print.to_string(),
+        }
+    }
+}
+
+impl StoredCall {
+    fn read(self, who: StoredWho) -> Option<Asked> {
+        Some(Asked {
+            who: who.read(),
+            key: Clean::stored(self.key),
+            tool: Clean::stored(self.tool),
+            label: Clean::stored(self.label),
+            input: Clean::stored(self.input),
+            user_spoke: self.user_spoke,
+            sight: from_hex(&self.sight)?,
+            call_print: Fingerprint::from_stored(self.call_print),
+            intent_print: Fingerprint::from_stored(self.intent_print),
+        })
+    }
+}
+
+impl From<&Ended> for StoredResult {
+    fn from(ended: &Ended) -> StoredResult {
+        StoredResult {
+            took_ms: ended.took_ms,
+            outcome: ended.outcome.word().to_owned(),
+            code: ended.outcome.number(),
+            head: ended.output.head.to_string(),
+            tail: ended.output.tail.to_string(),
+            omitted: ended.output.omitted,
+            ending: hex(&ended.ending),
+            finding: ended.finding.as_ref().map(StoredFinding::from),
+        }
+    }
+}
+
+impl StoredResult {
+    fn read(self, asked: Asked) -> Option<Ended> {
+        let outcome = match (&*self.outcome, self.code) {
+            ("exited", Some(code)) => Outcome::Exited { code },
+            ("signalled", Some(signal)) => Outcome::Signalled { signal },
+            (word, _) => Outcome::from_word(word)?,
+        };
+        let output = CleanOutput {
+            head: Clean::stored(self.head),
+            tail: Clean::stored(self.tail),
+            omitted: self.omitted,
+        };
+        let finding = match self.finding {
+            Some(finding) => Some(finding.read()?),
+            None => None,
+        };
+        Some(Ended { asked, took_ms: self.took_ms, outcome, output, ending: from_hex(&self.ending)?, finding })
+    }
+}
+
+impl From<&Finding> for StoredFinding {
+    fn from(finding: &Finding) -> StoredFinding {
+        StoredFinding {
+            kind: finding.kind.word().to_owned(),
+            rule: finding.rule.to_string(),
+            error_type: finding.error_type.to_string(),
+            retryable: finding.retryable,
+            severity: finding.severity.word().to_owned(),
+            evidence: finding.evidence.to_string(),
+            cause: finding.cause.to_string(),
+            verdict: finding.verdict.to_string(),
+        }
+    }
+}
+
+impl StoredFinding {
+    fn read(self) -> Option<Finding> {
+        Some(Finding {
+            kind: self.kind.parse().ok()?,
+            rule: Clean::stored(self.rule),
+            error_type: Clean::stored(self.error_type),
+            retryable: self.retryable,
+            severity: self.severity.parse().unwrap_or(Severity::Error),
+            evidence: Clean::stored(self.evidence),
+            cause: Fingerprint::from_stored(self.cause),
+            verdict: Clean::stored(self.verdict),
+        })
+    }
+}
+
+fn hex(value: &impl Pack) -> String {
+    packed(value).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex<T: Pack>(text: &str) -> Option<T> {
+    let bytes: Option<Vec<u8>> = (0..text.len())
+        .step_by(2)
+        .map(|at| text.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()))
+        .collect();
+    unpacked(&bytes?)
+}

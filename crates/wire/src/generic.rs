@@ -1,0 +1,360 @@
+//! The generic door: a small JSON of our own, for agents that have no format we know. `docs/hook-generic.md` describes it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use unstuck_judge::{Call, Observation, Outcome};
+
+use crate::json::{WireError, read_object};
+use crate::report::WireReport;
+use crate::scalar::{self, WireText};
+use crate::time;
+
+/// What the session is called where nobody says.
+const NO_SESSION: &str = "default";
+/// Who acts where nobody says.
+const MAIN_AGENT: &str = "main";
+
+/// One payload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Payload {
+    /// The session.
+    pub session: String,
+    /// Who acts in it.
+    pub agent: String,
+    /// The working directory; empty where nobody says.
+    pub cwd: String,
+    /// The process that runs the call.
+    pub pid: Option<u32>,
+    /// The message that holds the call.
+    pub round: Option<u64>,
+    /// When, in milliseconds since 1970, where the sender says so.
+    pub at: Option<u64>,
+    /// The sender's name for the call; empty where it gives none.
+    pub call_id: String,
+    /// What happened.
+    pub event: Happened,
+}
+
+/// What a payload tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// A call is asked for.
+    Before {
+        /// The call.
+        call: Call,
+        /// Did the user speak just before it?
+        new_user_turn: bool,
+    },
+    /// A call ended.
+    After {
+        /// The call and its result.
+        observation: Box<Observation>,
+        /// What the sender calls it.
+        said_ok: Option<bool>,
+        /// How long it took.
+        took_ms: Option<u64>,
+        /// Did the user speak just before it?
+        new_user_turn: bool,
+    },
+    /// A person allowed the call.
+    Approved,
+    /// A person, or the host, did not.
+    Denied,
+    /// The user said something.
+    User,
+    /// The session is over.
+    End,
+}
+
+impl Happened {
+    /// The word for it, as it stands in payloads.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Happened::Before { .. } => "before",
+            Happened::After { .. } => "after",
+            Happened::Approved => "approved",
+            Happened::Denied => "denied",
+            Happened::User => "user",
+            Happened::End => "end",
+        }
+    }
+}
+
+/// The payload exactly as it arrives. Fields that nobody knows are passed over.
+#[derive(Deserialize)]
+struct WirePayload {
+    event: Option<WireText>,
+    session: Option<WireText>,
+    agent: Option<WireText>,
+    cwd: Option<WireText>,
+    call_id: Option<WireText>,
+    #[serde(default)]
+    pid: Value,
+    #[serde(default)]
+    round: Value,
+    #[serde(default)]
+    at: Value,
+    tool: Option<WireText>,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    new_user_turn: Value,
+    ok: Option<bool>,
+    outcome: Option<WireText>,
+    #[serde(default)]
+    exit_code: Value,
+    #[serde(default)]
+    signal: Value,
+    #[serde(default)]
+    http_status: Value,
+    #[serde(default)]
+    timed_out: Value,
+    #[serde(default)]
+    interrupted: Value,
+    stdout: Option<WireText>,
+    stderr: Option<WireText>,
+    output: Option<WireText>,
+    error: Option<WireText>,
+    #[serde(default)]
+    duration_ms: Value,
+}
+
+/// Reads one payload.
+pub fn read(bytes: &[u8]) -> Result<Payload, WireError> {
+    read_object::<WirePayload>(bytes)?.try_into()
+}
+
+impl TryFrom<WirePayload> for Payload {
+    type Error = WireError;
+
+    fn try_from(mut wire: WirePayload) -> Result<Payload, WireError> {
+        let text = |text: Option<WireText>, otherwise: &str| match text {
+            Some(WireText(text)) if !text.is_empty() => text,
+            Some(_) | None => otherwise.to_owned(),
+        };
+        let word = text(wire.event.take(), "");
+        let bad = |why: String| WireError::BadField { field: "event", why };
+        let pid = scalar::count("pid", &wire.pid)?.and_then(|pid| u32::try_from(pid).ok());
+        Ok(Payload {
+            session: text(wire.session.take(), NO_SESSION),
+            agent: text(wire.agent.take(), MAIN_AGENT),
+            cwd: text(wire.cwd.take(), ""),
+            pid: pid.filter(|pid| *pid > 0),
+            round: scalar::count("round", &wire.round)?,
+            at: moment(&wire.at)?,
+            call_id: text(wire.call_id.take(), ""),
+            event: match &*word {
+                "before" => {
+                    let new_user_turn = scalar::flag(&wire.new_user_turn);
+                    Happened::Before { call: wire.call()?, new_user_turn }
+                }
+                "after" => wire.after()?,
+                "approved" => Happened::Approved,
+                "denied" => Happened::Denied,
+                "user" => Happened::User,
+                "end" => Happened::End,
+                "" => return Err(bad("is missing: give before, after, approved, denied, user or end".to_owned())),
+                _ => {
+                    let shown: String = word.chars().take(40).collect();
+                    return Err(bad(format!(
+                        "expected before, after, approved, denied, user or end, found {shown:?}"
+                    )));
+                }
+            },
+        })
+    }
+}
+
+impl WirePayload {
+    fn call(&mut self) -> Result<Call, WireError> {
+        let missing = || WireError::BadField { field: "tool", why: "is missing".to_owned() };
+        let tool = self.tool.take().filter(|tool| !tool.0.is_empty()).ok_or_else(missing)?;
+        let input = match self.input.take() {
+            Value::String(text) => scalar::arguments(text),
+            input => input,
+        };
+        Ok(Call::new(tool.0, input))
+    }
+
+    fn after(mut self) -> Result<Happened, WireError> {
+        let outcome = self.outcome()?;
+        // A tool that reports an error beside its output said both.
+        let mut merged = scalar::bytes(self.output.take());
+        let error = scalar::bytes(self.error.take());
+        if !merged.is_empty() && !error.is_empty() {
+            merged.push(b'\n');
+        }
+        merged.extend(error);
+        let observation = Observation {
+            call: self.call()?,
+            outcome,
+            http_status: scalar::http_status("http_status", &self.http_status)?,
+            stdout: scalar::bytes(self.stdout.take()),
+            stderr: scalar::bytes(self.stderr.take()),
+            merged,
+        };
+        Ok(Happened::After {
+            said_ok: self.ok.or_else(|| outcome.said_ok()),
+            observation: Box::new(observation),
+            took_ms: scalar::count("duration_ms", &self.duration_ms)?,
+            new_user_turn: scalar::flag(&self.new_user_turn),
+        })
+    }
+
+    fn outcome(&mut self) -> Result<Outcome, WireError> {
+        let code = scalar::exit_code("exit_code", &self.exit_code)?;
+        let signal = scalar::signal("signal", &self.signal)?;
+        let said = match self.outcome.take() {
+            Some(WireText(word)) => match Outcome::from_word(&word) {
+                Some(outcome) => Some(outcome),
+                None if matches!(&*word, "" | "exited" | "signalled") => None,
+                None => {
+                    let why = format!("no outcome is called {:?}", word.chars().take(40).collect::<String>());
+                    return Err(WireError::BadField { field: "outcome", why });
+                }
+            },
+            None => None,
+        };
+        // How it was stopped outranks the code it was stopped with.
+        Ok(if scalar::flag(&self.interrupted) {
+            Outcome::Interrupted
+        } else if scalar::flag(&self.timed_out) {
+            Outcome::TimedOut
+        } else if let Some(outcome) = said {
+            outcome
+        } else if let Some(signal) = signal {
+            Outcome::Signalled { signal }
+        } else if let Some(code) = code {
+            Outcome::Exited { code }
+        } else {
+            match self.ok {
+                Some(true) => Outcome::Succeeded,
+                Some(false) => Outcome::ReportedFailure,
+                None if self.error.as_ref().is_some_and(|error| !error.0.is_empty()) => Outcome::Threw,
+                None => Outcome::NoExitCode,
+            }
+        })
+    }
+}
+
+/// A moment: milliseconds since 1970 as a number, or an ISO 8601 text.
+fn moment(at: &Value) -> Result<Option<u64>, WireError> {
+    match at {
+        Value::String(text) => match time::millis(text) {
+            Some(at) => Ok(Some(at)),
+            None => scalar::count("at", at),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            scalar::count("at", at)
+        }
+    }
+}
+
+/// The answer to a payload exactly as it is printed.
+#[derive(Debug, Serialize)]
+pub struct WireAnswer<'a> {
+    /// The format of the answer.
+    pub v: u32,
+    /// What is answered.
+    pub event: &'a str,
+    /// `allow`, `deny` or `halt`.
+    pub decision: &'static str,
+    /// What the ladder said, whether it was heeded or not.
+    pub rung: &'static str,
+    /// What the model should be told.
+    pub say: Option<&'a str>,
+    /// What was tried so far, for the person who decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<&'a str>,
+    /// What is to be known about earlier calls whose process is gone.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub notices: &'a [String],
+    /// The diagnosis of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<WireReport<'a>>,
+    /// The number of the call in the timeline.
+    pub call: Option<i64>,
+    /// The place in the timeline from which to go on reading.
+    pub bookmark: Option<u64>,
+    /// What became of the record: `stored`, `spooled` or `lost`.
+    pub kept: &'static str,
+    /// What unstuck itself could not do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(payload: &str, expected: &str) {
+        let shown = match read(payload.as_bytes()) {
+            Ok(read) => {
+                let event = match &read.event {
+                    Happened::Before { call, new_user_turn } => {
+                        format!("before {}({}) turn {new_user_turn}", call.tool, call.input)
+                    }
+                    Happened::After { observation, said_ok, took_ms, .. } => format!(
+                        "after {}({}) {:?} said {said_ok:?} took {took_ms:?}: {}|{}|{}",
+                        observation.call.tool,
+                        observation.call.input,
+                        observation.outcome,
+                        String::from_utf8_lossy(&observation.stdout),
+                        String::from_utf8_lossy(&observation.stderr),
+                        String::from_utf8_lossy(&observation.merged),
+                    ),
+                    other => other.word().to_owned(),
+                };
+                format!("{}/{}/{} {event}", read.session, read.agent, read.call_id)
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_call_is_asked_for() {
+        check(
+            r#"{"event":"before","session":"s","agent":"sub","call_id":"c1","tool":"Bash","input":{"command":"ls"},"new_user_turn":true}"#,
+            r#"s/sub/c1 before Bash({"command":"ls"}) turn true"#,
+        );
+        check(r#"{"event":"before","tool":"x"}"#, "default/main/ before x(null) turn false");
+    }
+
+    #[test]
+    fn a_result_says_how_it_ended_in_many_ways() {
+        let after = |rest: &str| format!(r#"{{"event":"after","tool":"t","input":{{}},{rest}}}"#);
+        for (rest, expected) in [
+            (r#""exit_code":2,"stderr":"no""#, "Exited { code: 2 } said Some(false) took None: |no|"),
+            (r#""ok":true,"output":"fine","duration_ms":7"#, "Succeeded said Some(true) took Some(7): ||fine"),
+            (r#""ok":false,"output":"a","error":"b""#, "ReportedFailure said Some(false) took None: ||a\nb"),
+            (r#""error":"boom""#, "Threw said Some(false) took None: ||boom"),
+            (r#""outcome":"rejected","error":"bad""#, "Rejected said Some(false) took None: ||bad"),
+            (r#""timed_out":true,"exit_code":143"#, "TimedOut said Some(false) took None: ||"),
+            (r#""output":"who knows""#, "NoExitCode said None took None: ||who knows"),
+        ] {
+            check(&after(rest), &format!("default/main/ after t({{}}) {expected}"));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        check("{}", "event: is missing: give before, after, approved, denied, user or end");
+        check(
+            r#"{"event":"nope"}"#,
+            "event: expected before, after, approved, denied, user or end, found \"nope\"",
+        );
+        check(r#"{"event":"before"}"#, "tool: is missing");
+        check(r#"{"event":"after","tool":"t","outcome":"odd"}"#, "outcome: no outcome is called \"odd\"");
+        check(r#"{"event":"user","at":"soon"}"#, "at: expected a whole number, found \"soon\"");
+    }
+
+    #[test]
+    fn a_moment_is_a_number_or_a_text() {
+        for at in [r#""1970-01-01T00:00:02Z""#, "2000", r#""2000""#] {
+            let read = read(format!(r#"{{"event":"end","at":{at}}}"#).as_bytes()).unwrap();
+            assert_eq!(read.at, Some(2000), "{at}");
+        }
+    }
+}
