@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod config;
 pub(crate) mod diagnose;
 pub(crate) mod replay;
 pub(crate) mod rules;
