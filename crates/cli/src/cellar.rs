@@ -1,36 +1,165 @@
-//! The way down to the store: which folder, opened how, at what time.
+//! The way down to the store: which folder, opened how, judged by what, at what time.
 
 use std::env;
-use std::path::PathBuf;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use unstuck_store::{Root, Store};
+use unstuck_judge::Lang;
+use unstuck_judge::ladder;
+use unstuck_store::{
+    Bench, Bounds, Filesystem, Keeper, Mode, Patience, ProblemAges, Root, Store, StoreError, Surroundings,
+};
+use unstuck_wire::clean::Cleaner;
 
+use crate::alive;
+use crate::desk::Desk;
 use crate::exit::CommandError;
+use crate::settings::{self, Around, Settings, SettingsError, StateDir};
 
 /// How long a command that a person waits for may wait for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Opens the store to look things up.
-pub(crate) fn to_read() -> Result<Store, CommandError> {
-    let root = Root::existing(&folder()?, None)?;
-    Ok(Store::to_read(&root, PATIENCE, now())?)
+/// The store as the settings describe it. Nothing is opened before it is needed.
+pub(crate) struct Cellar {
+    pub(crate) settings: Settings,
+    folder: Option<PathBuf>,
+    home: Option<PathBuf>,
+    mistakes: Vec<SettingsError>,
 }
 
-/// Opens the store to change something in it.
-pub(crate) fn to_write() -> Result<Store, CommandError> {
-    let root = Root::open(&folder()?, None)?;
-    Ok(Store::to_write(&root, PATIENCE, now())?)
+impl Cellar {
+    pub(crate) fn new(around: &Around, settings: Settings) -> Cellar {
+        let folder = match settings.store().state_dir {
+            StateDir::At(path) => Some(path),
+            StateDir::Nowhere => None,
+        };
+        Cellar { settings, folder, home: around.home.clone(), mistakes: Vec::new() }
+    }
+
+    /// For hooks, which may not fail: what is wrong with the settings is left out, and told later.
+    pub(crate) fn for_hooks() -> Cellar {
+        let around = Around::here();
+        let (settings, mistakes) = Settings::load_leniently(&around, &[]);
+        Cellar { mistakes, ..Cellar::new(&around, settings) }
+    }
+
+    /// What is wrong with the settings: which part of us noticed, and what.
+    pub(crate) fn faults(&self) -> Vec<(&'static str, String)> {
+        self.mistakes.iter().map(|mistake| ("settings", mistake.to_string())).collect()
+    }
+
+    /// Opens the store to look things up, with all that waited in the spool.
+    pub(crate) fn to_read(&self) -> Result<Store, CommandError> {
+        let folder = self.folder()?;
+        let root = Root::existing(folder, self.believed())?;
+        let cleaner = self.cleaner();
+        let mut keeper = self.keeper(&cleaner, PATIENCE, PATIENCE);
+        if let Filesystem::Network { .. } = root.filesystem() {
+            return Ok(keeper.from_spool(now())?);
+        }
+        if root.spool().exists() {
+            match keeper.tend(now()) {
+                // What cannot be taken in now may still be read without it.
+                Ok(_)
+                | Err(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::TooNew { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Store::to_read(&root, PATIENCE, now())?)
+    }
+
+    /// Opens the store to change something in it.
+    pub(crate) fn to_write(&self) -> Result<Store, CommandError> {
+        let root = Root::open(self.folder()?, self.believed())?;
+        Ok(Store::to_write(&root, PATIENCE, now())?)
+    }
+
+    /// The folder of the store.
+    pub(crate) fn folder(&self) -> Result<&Path, CommandError> {
+        self.folder.as_deref().ok_or(CommandError::NoHome)
+    }
+
+    /// The desk that doors hand their entries to, with the patience of a hook.
+    pub(crate) fn desk<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
+        let store = self.settings.store();
+        let output = self.settings.output();
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        Desk {
+            keeper: self.keeper(cleaner, store.wait_before, store.wait_after),
+            cleaner,
+            bounds: Bounds { input: bytes(output.input), head: bytes(output.head), tail: bytes(output.tail) },
+            lang: self.lang(),
+        }
+    }
+
+    /// The same with the patience of a person.
+    pub(crate) fn patient_desk<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
+        Desk { keeper: self.keeper(cleaner, PATIENCE, PATIENCE), ..self.desk(cleaner) }
+    }
+
+    pub(crate) fn keeper<'a>(
+        &'a self,
+        cleaner: &'a Cleaner,
+        before: Duration,
+        after: Duration,
+    ) -> Keeper<'a> {
+        Keeper::new(Surroundings {
+            root: self.folder.as_deref().unwrap_or(Path::new("")),
+            believed: self.believed(),
+            bench: self.bench(),
+            patience: Patience { before, after },
+            is_alive: &alive::is_alive,
+            cleaner,
+            dice: RandomState::new().hash_one(std::process::id()),
+        })
+    }
+
+    /// What cuts secrets out of everything that is kept.
+    pub(crate) fn cleaner(&self) -> Cleaner {
+        let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
+        let environment = env::vars_os().map(|(name, value)| (text(name), text(value)));
+        Cleaner::new(self.home.as_deref().and_then(Path::to_str), environment)
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        match self.settings.ladder().mode {
+            settings::Mode::Observe => Mode::Observe,
+            settings::Mode::Advise => Mode::Advise,
+            settings::Mode::Full => Mode::Full,
+        }
+    }
+
+    fn bench(&self) -> Bench {
+        let problems = self.settings.problems();
+        Bench {
+            ladder: ladder::Settings::of(self.settings.ladder().preset),
+            mode: self.mode(),
+            lang: self.lang(),
+            seal_after: millis(self.settings.store().seal_after),
+            problems: ProblemAges { new_for: problems.new_for, resolved_after: problems.resolved_after },
+        }
+    }
+
+    /// The language of what is said to models.
+    fn lang(&self) -> Lang {
+        self.settings.language().model
+    }
+
+    fn believed(&self) -> Option<Filesystem> {
+        match self.settings.store().filesystem {
+            settings::Filesystem::Auto => None,
+            settings::Filesystem::Local => Some(Filesystem::Local),
+            settings::Filesystem::Network => Some(Filesystem::Network { name: "as configured".to_owned() }),
+        }
+    }
 }
 
 /// Milliseconds since 1970.
 pub(crate) fn now() -> u64 {
-    let passed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(passed.as_millis()).unwrap_or(u64::MAX)
+    millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-fn folder() -> Result<PathBuf, CommandError> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    Ok(base.ok_or(CommandError::NoHome)?.join("unstuck"))
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use unstuck_store::StoreError;
 
+use crate::settings::SettingsError;
+
 /// The exit status of `unstuck` itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -42,6 +44,16 @@ pub(crate) enum CommandError {
     NoSuchRule { id: String, nearest: Option<String> },
     #[error("no kind is called {kind}")]
     NoSuchKind { kind: String, nearest: Option<String> },
+    #[error("no setting is called {name}")]
+    NoSuchSetting { name: String, nearest: Option<String> },
+    #[error("{0}")]
+    Settings(#[from] SettingsError),
+    #[error("there is no place for this file: {why}")]
+    NoPlace { why: &'static str },
+    #[error("could not make {path}: {source}")]
+    NotMade { path: PathBuf, source: io::Error },
+    #[error("could not start the editor {editor}: {why}")]
+    NoEditor { editor: String, why: String },
     #[error("could not read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("could not read standard input: {0}")]
@@ -71,6 +83,12 @@ impl CommandError {
             CommandError::NoSuchKind { nearest, .. } => {
                 nearest.as_ref().map(|kind| format!("did you mean {kind}?"))
             }
+            CommandError::NoSuchSetting { nearest, .. } => {
+                let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
+                Some(format!("{}`unstuck config show` lists all", nearest.unwrap_or_default()))
+            }
+            CommandError::Settings(error) => error.hint(),
+            CommandError::NoEditor { .. } => Some("set VISUAL or EDITOR to an editor you have".to_owned()),
             CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
             CommandError::Store(error) => match error {
                 StoreError::NotOurs { .. } => Some(
@@ -95,7 +113,11 @@ impl CommandError {
                 StoreError::Io { .. } | StoreError::Sql { .. } => None,
             },
             CommandError::NoHome => Some("set HOME, or `store.state-dir`".to_owned()),
-            CommandError::Input(_) | CommandError::Output(_) | CommandError::ReaderGone => None,
+            CommandError::NoPlace { .. }
+            | CommandError::NotMade { .. }
+            | CommandError::Input(_)
+            | CommandError::Output(_)
+            | CommandError::ReaderGone => None,
         }
     }
 
@@ -104,9 +126,14 @@ impl CommandError {
         match self {
             CommandError::NothingToRead
             | CommandError::NoSuchRule { .. }
-            | CommandError::NoSuchKind { .. } => ExitStatus::Usage,
+            | CommandError::NoSuchKind { .. }
+            | CommandError::NoSuchSetting { .. }
+            | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
-            CommandError::Unreadable { .. }
+            CommandError::NoPlace { .. }
+            | CommandError::NotMade { .. }
+            | CommandError::NoEditor { .. }
+            | CommandError::Unreadable { .. }
             | CommandError::Input(_)
             | CommandError::Output(_)
             | CommandError::Store(_)

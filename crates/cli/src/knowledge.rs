@@ -1,6 +1,5 @@
 //! Gathers the rules: `--rules` files first, then the user's own folder, then what is built in.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use unstuck_judge::Rules;
 use unstuck_judge::rules::Table;
 
 use crate::exit::CommandError;
+use crate::settings::config_folder;
 use crate::ui::Ui;
 
 /// Loads all rules. Mistakes in a file are named on standard error; the rest of it is used.
@@ -68,10 +68,4 @@ fn user_files() -> Vec<PathBuf> {
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.sort_unstable_by(|one, other| other.cmp(one));
     files
-}
-
-fn config_folder() -> Option<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
-    Some(base.join("unstuck"))
 }

@@ -8,6 +8,8 @@ mod exit;
 mod explain;
 mod knowledge;
 mod lines;
+mod nearest;
+mod settings;
 mod summary;
 mod ui;
 
@@ -15,7 +17,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use cellar::Cellar;
 use exit::{CommandError, ExitStatus};
+use settings::{Around, Settings};
 use ui::{Language, Ui};
 
 /// Makes AI agents' tool calls self-correcting: says what a failure is, and whether the same call may run again.
@@ -25,12 +29,16 @@ struct Cli {
     /// Language of texts for people (default: from LC_ALL, LC_MESSAGES or LANG)
     #[arg(long, global = true, value_name = "LANG")]
     lang: Option<Language>,
+    /// Set a setting for this run, stronger than every file and variable (see `unstuck config show`)
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Config(commands::config::ConfigArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
     Hook(commands::hook::HookArgs),
     Replay(commands::replay::ReplayArgs),
@@ -47,13 +55,7 @@ fn main() -> ExitCode {
         Err(error) => return ui::usage(&error),
     };
     let mut ui = Ui::new(cli.lang);
-    let result = match &cli.command {
-        Command::Diagnose(args) => commands::diagnose::run(&mut ui, args),
-        Command::Hook(args) => commands::hook::run(&mut ui, args),
-        Command::Replay(args) => commands::replay::run(&mut ui, args),
-        Command::Rules(args) => commands::rules::run(&mut ui, args),
-    };
-    match result.and_then(|status| ui.finish().map(|()| status)) {
+    match run(&mut ui, &cli).and_then(|status| ui.finish().map(|()| status)) {
         Ok(status) => status.into(),
         // A reader that has seen enough (`| head`) is no failure of ours.
         Err(CommandError::ReaderGone) => ExitStatus::Success.into(),
@@ -61,6 +63,26 @@ fn main() -> ExitCode {
             ui.complain(&error);
             error.status().into()
         }
+    }
+}
+
+/// Hands over to the command that was asked for. A mistake in the settings stops it, but not the command that mends them.
+fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
+    let around = Around::here();
+    let settings = Settings::load(&around, &cli.set);
+    if let Ok(settings) = &settings {
+        ui.prefer(settings.language().people);
+    }
+    if let Command::Config(args) = &cli.command {
+        return commands::config::run(ui, &around, settings, args);
+    }
+    let cellar = Cellar::new(&around, settings?);
+    match &cli.command {
+        Command::Config(_) => Ok(ExitStatus::Success),
+        Command::Diagnose(args) => commands::diagnose::run(ui, args),
+        Command::Hook(args) => commands::hook::run(ui, args),
+        Command::Replay(args) => commands::replay::run(ui, &cellar, args),
+        Command::Rules(args) => commands::rules::run(ui, args),
     }
 }
 

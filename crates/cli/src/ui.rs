@@ -8,6 +8,7 @@ use serde::Serialize;
 use unstuck_judge::Lang;
 
 use crate::exit::{CommandError, ExitStatus};
+use crate::settings::People;
 
 /// The languages a person can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -19,6 +20,7 @@ pub(crate) enum Language {
 /// Where answers go.
 pub(crate) struct Ui {
     out: BufWriter<StdoutLock<'static>>,
+    asked: Option<Language>,
     lang: Lang,
 }
 
@@ -29,7 +31,14 @@ impl Ui {
             Some(Language::Zh) => Lang::Zh,
             None => from_environment(),
         };
-        Ui { out: BufWriter::with_capacity(64 * 1024, io::stdout().lock()), lang }
+        Ui { out: BufWriter::with_capacity(64 * 1024, io::stdout().lock()), asked, lang }
+    }
+
+    /// Speaks the language the settings name, unless this run was asked for one.
+    pub(crate) fn prefer(&mut self, people: People) {
+        if let (None, People::Speak(lang)) = (self.asked, people) {
+            self.lang = lang;
+        }
     }
 
     pub(crate) fn lang(&self) -> Lang {

@@ -48,6 +48,8 @@ pub(crate) enum Audience {
     SinkAndUser,
     /// The sink alone.
     SinkOnly,
+    /// Our own standard output and standard error, without a pipe in between.
+    UserOnly,
 }
 
 /// A time limit and how gently it is enforced.
@@ -109,6 +111,12 @@ impl Job {
         Job { audience: Audience::SinkOnly, ..self }
     }
 
+    /// Gives it our own standard output and standard error, so that it finds a terminal where we have one. The sink hears
+    /// nothing. For programs people work in, such as an editor.
+    pub fn unheard(self) -> Job {
+        Job { audience: Audience::UserOnly, ..self }
+    }
+
     /// Ends the whole process group after `limit`.
     pub fn timeout(self, limit: Duration) -> Job {
         Job { limit: Limit::After(limit), ..self }
@@ -138,10 +146,18 @@ impl Job {
         Run { ending, took: started.elapsed() }
     }
 
-    /// The command as the standard library starts it, with both outputs piped.
+    /// The command as the standard library starts it, with both outputs piped to whoever listens.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(&self.args);
+        match self.audience {
+            Audience::SinkAndUser | Audience::SinkOnly => {
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+            Audience::UserOnly => {
+                command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+            }
+        }
         if self.closed_input {
             command.stdin(Stdio::null());
         }

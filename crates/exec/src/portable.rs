@@ -74,7 +74,7 @@ fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stre
 /// Shows the user what the sink saw. A user who stopped listening does not stop the command here.
 fn pass_on(audience: Audience, stream: Stream, bytes: &[u8]) {
     match (audience, stream) {
-        (Audience::SinkOnly, _) => {}
+        (Audience::SinkOnly | Audience::UserOnly, _) => {}
         (Audience::SinkAndUser, Stream::Stdout) => drop(io::stdout().write_all(bytes)),
         (Audience::SinkAndUser, Stream::Stderr) => drop(io::stderr().write_all(bytes)),
     }

@@ -128,7 +128,8 @@ impl<'a> Keeper<'a> {
         let aside = database::set_aside_if_damaged(root, self.around.patience.after, now)?;
         if let Some(folder) = aside {
             let what = format!("a damaged database was set aside as {}", folder.display());
-            let fault = OwnFault { at: now, part: Clean::from("store"), what: self.around.cleaner.line(&what, 400) };
+            let fault =
+                OwnFault { at: now, part: Clean::from("store"), what: self.around.cleaner.line(&what, 400) };
             self.record(root, &Entry::OwnFault(fault), now)?;
         }
         self.record(root, entry, now)
@@ -192,8 +193,8 @@ impl<'a> Keeper<'a> {
         let too_old = now.saturating_sub(around.bench.seal_after);
         let is_dead =
             |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(around.is_alive)(owner);
-        tended.sealed = store
-            .write(|connection| seal::open_calls(connection, None, now, around.bench.lang, &is_dead))?;
+        tended.sealed =
+            store.write(|connection| seal::open_calls(connection, None, now, around.bench.lang, &is_dead))?;
         Ok(tended)
     }
 
@@ -207,7 +208,10 @@ impl<'a> Keeper<'a> {
         };
         let mut store = Store::in_memory(root)?;
         let spool = Spool::of(root, self.around.dice);
-        while store.write(|connection| take_in(&self.around, connection, &spool, now))?.iter().any(|t| t.entries > 0)
+        while store
+            .write(|connection| take_in(&self.around, connection, &spool, now))?
+            .iter()
+            .any(|t| t.entries > 0)
         {}
         Ok(store)
     }

@@ -510,7 +510,8 @@ impl Clerk<'_> {
 
     fn seal_dead(&self, session: i64, now: u64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
         let too_old = now.saturating_sub(self.bench.seal_after);
-        let is_dead = |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(self.is_alive)(owner);
+        let is_dead =
+            |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(self.is_alive)(owner);
         seal::open_calls(self.connection, Some(session), now, self.bench.lang, &is_dead)
     }
 

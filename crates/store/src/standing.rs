@@ -53,7 +53,8 @@ pub(crate) fn step(
 /// All that is known to fail in a session, for the table that a person gets to see.
 pub(crate) fn all_known(connection: &Connection, session: i64) -> Result<Standing, rusqlite::Error> {
     let mut standing = Standing::new();
-    Rows { connection, session }.each(Part::Known, |print, tick, known| standing.known.put(print, tick, known))?;
+    Rows { connection, session }
+        .each(Part::Known, |print, tick, known| standing.known.put(print, tick, known))?;
     Ok(standing)
 }
 
@@ -78,11 +79,7 @@ impl Rows<'_> {
     }
 
     /// Hands over every row of one sort. A row that cannot be read is one thing forgotten, no more.
-    fn each<T: Pack>(
-        &self,
-        part: Part,
-        mut take: impl FnMut(Print, u32, T),
-    ) -> Result<(), rusqlite::Error> {
+    fn each<T: Pack>(&self, part: Part, mut take: impl FnMut(Print, u32, T)) -> Result<(), rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(
             "SELECT print, tick, body FROM standing WHERE session = ?1 AND part = ?2 ORDER BY print",
         )?;

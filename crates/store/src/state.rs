@@ -35,7 +35,7 @@ impl CallState {
         }
     }
 
-    /// May a call that stands here go on to `next`? A result that comes in late still counts for a sealed call.
+    /// May a call that stands here go on to `next`?
     pub const fn may_become(self, next: CallState) -> bool {
         match (self, next) {
             (CallState::Pending, CallState::Pending) => false,
@@ -61,7 +61,8 @@ impl CallState {
                 CallState::Executing,
                 CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed,
             ) => true,
-            (CallState::Sealed, CallState::Completed | CallState::Failed) => true,
+            // A result that comes in late still counts, and so does one of a call that ran although it was refused.
+            (CallState::Sealed | CallState::Denied, CallState::Completed | CallState::Failed) => true,
             (
                 CallState::ApprovalRequired
                 | CallState::Approved

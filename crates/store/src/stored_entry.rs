@@ -114,7 +114,8 @@ impl From<&Entry> for StoredEntry {
 impl StoredEntry {
     /// The entry, if every part of it can be read.
     pub(crate) fn read(self) -> Option<Entry> {
-        let ruled = |who: StoredWho, key, ruling| Entry::Ruled { who: who.read(), key: Clean::stored(key), ruling };
+        let ruled =
+            |who: StoredWho, key, ruling| Entry::Ruled { who: who.read(), key: Clean::stored(key), ruling };
         Some(match self {
             StoredEntry::Asked { who, call } => Entry::Asked(call.read(who)?),
             StoredEntry::Ended { who, call, result } => Entry::Ended(Box::new(result.read(call.read(who)?)?)),
@@ -230,7 +231,14 @@ impl StoredResult {
             Some(finding) => Some(finding.read()?),
             None => None,
         };
-        Some(Ended { asked, took_ms: self.took_ms, outcome, output, ending: from_hex(&self.ending)?, finding })
+        Some(Ended {
+            asked,
+            took_ms: self.took_ms,
+            outcome,
+            output,
+            ending: from_hex(&self.ending)?,
+            finding,
+        })
     }
 }
 

@@ -153,7 +153,11 @@ impl TryFrom<WirePayload> for Payload {
                 "denied" => Happened::Denied,
                 "user" => Happened::User,
                 "end" => Happened::End,
-                "" => return Err(bad("is missing: give before, after, approved, denied, user or end".to_owned())),
+                "" => {
+                    return Err(bad(
+                        "is missing: give before, after, approved, denied, user or end".to_owned()
+                    ));
+                }
                 _ => {
                     let shown: String = word.chars().take(40).collect();
                     return Err(bad(format!(
@@ -327,7 +331,10 @@ mod tests {
         let after = |rest: &str| format!(r#"{{"event":"after","tool":"t","input":{{}},{rest}}}"#);
         for (rest, expected) in [
             (r#""exit_code":2,"stderr":"no""#, "Exited { code: 2 } said Some(false) took None: |no|"),
-            (r#""ok":true,"output":"fine","duration_ms":7"#, "Succeeded said Some(true) took Some(7): ||fine"),
+            (
+                r#""ok":true,"output":"fine","duration_ms":7"#,
+                "Succeeded said Some(true) took Some(7): ||fine",
+            ),
             (r#""ok":false,"output":"a","error":"b""#, "ReportedFailure said Some(false) took None: ||a\nb"),
             (r#""error":"boom""#, "Threw said Some(false) took None: ||boom"),
             (r#""outcome":"rejected","error":"bad""#, "Rejected said Some(false) took None: ||bad"),

@@ -33,14 +33,14 @@ Examples:
          \"exit_code\":127,\"stderr\":\"npm: command not found\"}' | tr -d '\\n' | unstuck hook generic")]
 pub(crate) struct HookArgs {
     /// The format: generic
-    door: String,
+    pub(crate) door: String,
 }
 
 /// Answers, and never fails.
 pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
     fall_silent();
     let cellar = Cellar::for_hooks();
-    if cellar.settings.hook_enabled() {
+    if cellar.settings.hook().enabled {
         let _nobody_may_notice = serve(ui, &cellar, &args.door);
     }
     let _nobody_may_notice = ui.finish();
@@ -58,7 +58,7 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
     let mut post = Post {
         desk: cellar.desk(&cleaner),
         cleaner: &cleaner,
-        mode: cellar.settings.mode(),
+        mode: cellar.mode(),
         rules: None,
         pending: cellar.faults(),
     };

@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod config;
 pub(crate) mod diagnose;
 pub(crate) mod hook;
 pub(crate) mod replay;

@@ -11,6 +11,7 @@ use unstuck_judge::ladder::{Decision, Judged, Preset, Recorded, Replay, Round, R
 use unstuck_wire::recorded::{MAIN_AGENT, RecordedCall};
 use unstuck_wire::transcript::{self, Format, Reader};
 
+use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::knowledge;
 use crate::lines::Lines;
@@ -46,7 +47,7 @@ pub(crate) struct ReplayArgs {
     rules: Vec<PathBuf>,
 }
 
-pub(crate) fn run(ui: &mut Ui, args: &ReplayArgs) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(ui: &mut Ui, _cellar: &Cellar, args: &ReplayArgs) -> Result<ExitStatus, CommandError> {
     let rules = knowledge::load(ui, &args.rules)?;
     let settings = Settings::of(args.preset.parse().unwrap_or(Preset::Adaptive));
     let mut player = Player {

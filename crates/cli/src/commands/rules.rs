@@ -10,6 +10,7 @@ use unstuck_judge::{Kind, Rules, remedy};
 
 use crate::exit::{CommandError, ExitStatus};
 use crate::knowledge;
+use crate::nearest::nearest;
 use crate::ui::Ui;
 
 /// Look at the rules that name causes, and test your own
@@ -136,7 +137,7 @@ fn list(ui: &mut Ui, kind: Option<&str>, json: bool, files: &[PathBuf]) -> Resul
         None => None,
         Some(Ok(kind)) => Some(kind.word()),
         Some(Err(word)) => {
-            let nearest = nearest(word, Kind::ALL.iter().map(|kind| kind.word()));
+            let nearest = nearest(word, Kind::ALL.iter().map(|kind| kind.word())).map(str::to_owned);
             return Err(CommandError::NoSuchKind { kind: word.to_owned(), nearest });
         }
     };
@@ -156,7 +157,7 @@ fn list(ui: &mut Ui, kind: Option<&str>, json: bool, files: &[PathBuf]) -> Resul
 fn show(ui: &mut Ui, id: &str, json: bool, files: &[PathBuf]) -> Result<ExitStatus, CommandError> {
     let rules = knowledge::load(ui, files)?;
     let Some(rule) = all(&rules).find(|rule| rule.id == id) else {
-        let nearest = nearest(id, all(&rules).map(|rule| rule.id));
+        let nearest = nearest(id, all(&rules).map(|rule| rule.id)).map(str::to_owned);
         return Err(CommandError::NoSuchRule { id: id.to_owned(), nearest });
     };
     match json {
@@ -252,11 +253,4 @@ fn try_examples(ui: &mut Ui, row: &FileRule, rules: &Rules) -> Result<usize, Com
         ui.say(&format!("{}: {wanted}: {shown:?} is {} by {by}\n", row.id, found.kind))?;
     }
     Ok(surprises.len())
-}
-
-/// The name that looks most like what was asked for, if one does.
-fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let close =
-        names.map(|name| (strsim::jaro_winkler(asked, name), name)).filter(|(likeness, _)| *likeness > 0.75);
-    close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name.to_owned())
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod bad_input;
+mod config;
 mod diagnose_jsonl;
 mod diagnose_piped;
 mod diagnose_run;

@@ -49,7 +49,7 @@ impl Pump {
     pub(super) fn new(job: &Job) -> io::Result<Pump> {
         let own = |fd: io::Result<OwnedFd>| match job.audience {
             Audience::SinkAndUser => fd.map(|fd| Some(File::from(fd))),
-            Audience::SinkOnly => Ok(None),
+            Audience::SinkOnly | Audience::UserOnly => Ok(None),
         };
         let stdout = own(io::stdout().as_fd().try_clone_to_owned())?;
         let stderr = own(io::stderr().as_fd().try_clone_to_owned())?;

@@ -1,0 +1,197 @@
+//! Settings: six layers laid over each other, and for every value the memory of where it comes from.
+//!
+//! Weakest first: what is built in, the system's file, the user's file, the project's file, variables, flags. Each file is
+//! read at most once. A project's file may only tighten; nothing it says is ever run, contacted or opened.
+
+mod alert_rule;
+mod around;
+mod error;
+mod key;
+mod layer;
+mod sections;
+mod value;
+mod written;
+mod written_alert;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+pub(crate) use alert_rule::{AlertRule, AlertWhen};
+pub(crate) use around::{Around, config_folder};
+pub(crate) use error::{SettingsError, quoted};
+pub(crate) use key::{Key, Project};
+pub(crate) use layer::{Layer, Place};
+pub(crate) use sections::{Filesystem, Mode, People, StateDir};
+pub(crate) use value::{Folder, Time, Value};
+use written::Written;
+use written_alert::WrittenAlert;
+
+/// The built-in defaults, as a file people can read. The plain values also stand in the table of keys, so that a hook does
+/// not parse this at its start; a test holds the two equal. The built-in alerts are read from here when they are needed.
+const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// All settings, and where each comes from.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// What was set beyond the defaults, weakest first.
+    values: Vec<Setting>,
+    alerts: Alerts,
+    state_folder: Option<PathBuf>,
+}
+
+/// One value in one layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) key: Key,
+    pub(crate) value: Value,
+    pub(crate) layer: Layer,
+    pub(crate) place: Place,
+}
+
+/// One alert, and the strongest layer that says something of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SetAlert {
+    pub(crate) rule: AlertRule,
+    pub(crate) layer: Layer,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug)]
+enum Alerts {
+    /// Nobody wrote any; the built-in ones need not be read before somebody asks.
+    BuiltIn,
+    Merged(Vec<SetAlert>),
+}
+
+impl Settings {
+    /// Loads all layers. The first mistake is the answer: a command does not guess what was meant.
+    pub(crate) fn load(around: &Around, flags: &[String]) -> Result<Settings, SettingsError> {
+        let (settings, mistakes) = Settings::load_leniently(around, flags);
+        match mistakes.into_iter().next() {
+            Some(mistake) => Err(mistake),
+            None => Ok(settings),
+        }
+    }
+
+    /// Loads all layers and leaves out what is wrong. For hooks, which may not fail, and for whoever mends a file.
+    pub(crate) fn load_leniently(around: &Around, flags: &[String]) -> (Settings, Vec<SettingsError>) {
+        let state_folder = around.state_folder.clone();
+        let mut settings = Settings { values: Vec::new(), alerts: Alerts::BuiltIn, state_folder };
+        let mut mistakes = Vec::new();
+        let mut alerts = Vec::new();
+        let home = around.home.as_deref();
+        let user = around.user_file();
+        let project = around.project_file();
+        let files = [
+            (Layer::System, Some(&around.system_file)),
+            (Layer::User, user.as_ref()),
+            (Layer::Project, project.as_ref()),
+        ];
+        for (layer, path) in files {
+            let Some(path) = path else { continue };
+            let mut written = Written::in_file(path, layer, home);
+            alerts.append(&mut written.alerts);
+            settings.take(layer, written, &mut mistakes);
+        }
+        settings.take(Layer::Environment, Written::in_environment(around), &mut mistakes);
+        settings.take(Layer::Flags, Written::in_flags(flags, home), &mut mistakes);
+        if !alerts.is_empty() {
+            settings.alerts = Alerts::Merged(merged(alerts, &mut mistakes));
+        }
+        (settings, mistakes)
+    }
+
+    fn take(&mut self, layer: Layer, written: Written, mistakes: &mut Vec<SettingsError>) {
+        mistakes.extend(written.mistakes);
+        for (key, value, place) in written.values {
+            match self.refusal(layer, key, &value, &place) {
+                Some(refusal) => mistakes.push(refusal),
+                None => self.values.push(Setting { key, value, layer, place }),
+            }
+        }
+    }
+
+    /// Why a layer may not set this, if it may not.
+    fn refusal(&self, layer: Layer, key: Key, value: &Value, place: &Place) -> Option<SettingsError> {
+        let row = key.row();
+        let current = self.value(key);
+        if layer != Layer::Project || row.project.allows(&current, value, row.shape) {
+            return None;
+        }
+        let place = place.clone();
+        Some(match row.project {
+            Project::Never => SettingsError::NotForProjects { place, name: row.name.to_owned() },
+            Project::Lower | Project::Off | Project::Later => SettingsError::Loosens {
+                place,
+                name: row.name,
+                found: value.to_string(),
+                current: current.to_string(),
+                may: row.project.words(unstuck_judge::Lang::En),
+            },
+        })
+    }
+
+    /// The value that counts.
+    fn value(&self, key: Key) -> Value {
+        self.set(key).map_or_else(|| key.default(), |setting| setting.value.clone())
+    }
+
+    /// The strongest layer that sets it, if one does.
+    fn set(&self, key: Key) -> Option<&Setting> {
+        self.values.iter().rev().find(|setting| setting.key == key)
+    }
+
+    /// The value that counts, with where it comes from.
+    pub(crate) fn setting(&self, key: Key) -> Setting {
+        self.set(key).cloned().unwrap_or_else(|| built_in(key))
+    }
+
+    /// What every layer says of it, weakest first.
+    pub(crate) fn in_every_layer(&self, key: Key) -> Vec<Setting> {
+        let set = self.values.iter().filter(|setting| setting.key == key).cloned();
+        [built_in(key)].into_iter().chain(set).collect()
+    }
+
+    /// All alerts, those that are switched off as well.
+    pub(crate) fn alerts(&self) -> Vec<SetAlert> {
+        match &self.alerts {
+            Alerts::BuiltIn => {
+                built_in_alerts().into_iter().filter_map(|alert| set_alert(alert).ok()).collect()
+            }
+            Alerts::Merged(alerts) => alerts.clone(),
+        }
+    }
+}
+
+fn built_in(key: Key) -> Setting {
+    Setting { key, value: key.default(), layer: Layer::BuiltIn, place: Place::BuiltIn }
+}
+
+fn built_in_alerts() -> Vec<WrittenAlert> {
+    Written::built_in(DEFAULTS).alerts
+}
+
+fn set_alert(alert: WrittenAlert) -> Result<SetAlert, SettingsError> {
+    let (layer, place) = (alert.layer, alert.place.clone());
+    alert.rule().map(|rule| SetAlert { rule, layer, place })
+}
+
+/// Lays alerts over those of the same name in weaker layers. One that cannot be understood leaves the weaker one standing.
+fn merged(written: Vec<WrittenAlert>, mistakes: &mut Vec<SettingsError>) -> Vec<SetAlert> {
+    let mut sound = built_in_alerts();
+    for alert in written {
+        let at = sound.iter().position(|weaker| weaker.name == alert.name);
+        let whole = match at {
+            Some(at) => alert.over(sound[at].clone()),
+            None => alert,
+        };
+        match (whole.clone().rule(), at) {
+            (Ok(_), Some(at)) => sound[at] = whole,
+            (Ok(_), None) => sound.push(whole),
+            (Err(mistake), _) => mistakes.push(mistake),
+        }
+    }
+    sound.into_iter().filter_map(|alert| set_alert(alert).ok()).collect()
+}

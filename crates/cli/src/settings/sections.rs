@@ -1,0 +1,209 @@
+//! Settings as the program reads them: every value is there, in the type its reader wants.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unstuck_judge::Lang;
+use unstuck_judge::ladder::Preset;
+
+use super::Settings;
+use super::key::Key;
+use super::value::{Folder, Value};
+
+/// `[store]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoreSettings {
+    pub(crate) state_dir: StateDir,
+    pub(crate) filesystem: Filesystem,
+    pub(crate) wait_before: Duration,
+    pub(crate) wait_after: Duration,
+    pub(crate) keep_events: Duration,
+    pub(crate) keep_calls: Duration,
+    /// In bytes.
+    pub(crate) max_size: u64,
+    pub(crate) tool_errors: bool,
+    pub(crate) seal_after: Duration,
+}
+
+/// Where the store lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StateDir {
+    At(PathBuf),
+    /// No setting names a folder, and neither `XDG_STATE_HOME` nor `HOME` is set.
+    Nowhere,
+}
+
+/// What the state folder lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filesystem {
+    /// Ask the system.
+    Auto,
+    Local,
+    Network,
+}
+
+/// `[output]`, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutputSettings {
+    pub(crate) head: u64,
+    pub(crate) tail: u64,
+    pub(crate) input: u64,
+}
+
+/// `[ladder]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LadderSettings {
+    pub(crate) preset: Preset,
+    pub(crate) mode: Mode,
+}
+
+/// How far the ladder goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    /// It only records.
+    Observe,
+    /// It also speaks.
+    Advise,
+    /// It also refuses and halts.
+    Full,
+}
+
+/// `[language]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LanguageSettings {
+    pub(crate) people: People,
+    pub(crate) model: Lang,
+}
+
+/// The language of texts for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum People {
+    /// The one of their machine.
+    Auto,
+    Speak(Lang),
+}
+
+/// `[problems]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProblemSettings {
+    pub(crate) new_for: Duration,
+    pub(crate) resolved_after: Duration,
+}
+
+/// `[hook]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HookSettings {
+    pub(crate) enabled: bool,
+}
+
+impl Settings {
+    pub(crate) fn store(&self) -> StoreSettings {
+        let state_dir = match self.folder(Key::StateDir) {
+            Folder::At(path) => StateDir::At(path),
+            Folder::Auto => self.state_folder.clone().map_or(StateDir::Nowhere, StateDir::At),
+        };
+        let filesystem = match self.word(Key::Filesystem) {
+            "local" => Filesystem::Local,
+            "network" => Filesystem::Network,
+            "auto" => Filesystem::Auto,
+            word => no_such_word(Key::Filesystem, word),
+        };
+        StoreSettings {
+            state_dir,
+            filesystem,
+            wait_before: self.time(Key::WaitBefore),
+            wait_after: self.time(Key::WaitAfter),
+            keep_events: self.time(Key::KeepEvents),
+            keep_calls: self.time(Key::KeepCalls),
+            max_size: self.size(Key::MaxSize),
+            tool_errors: self.flag(Key::ToolErrors),
+            seal_after: self.time(Key::SealAfter),
+        }
+    }
+
+    pub(crate) fn output(&self) -> OutputSettings {
+        OutputSettings {
+            head: self.size(Key::OutputHead),
+            tail: self.size(Key::OutputTail),
+            input: self.size(Key::OutputInput),
+        }
+    }
+
+    pub(crate) fn ladder(&self) -> LadderSettings {
+        let preset = self.word(Key::LadderPreset);
+        let mode = match self.word(Key::LadderMode) {
+            "observe" => Mode::Observe,
+            "advise" => Mode::Advise,
+            "full" => Mode::Full,
+            word => no_such_word(Key::LadderMode, word),
+        };
+        LadderSettings {
+            preset: preset.parse().unwrap_or_else(|_| no_such_word(Key::LadderPreset, preset)),
+            mode,
+        }
+    }
+
+    pub(crate) fn language(&self) -> LanguageSettings {
+        let lang = |key, word: &str| word.parse().unwrap_or_else(|_| no_such_word(key, word));
+        let people = match self.word(Key::LanguagePeople) {
+            "auto" => People::Auto,
+            word => People::Speak(lang(Key::LanguagePeople, word)),
+        };
+        LanguageSettings { people, model: lang(Key::LanguageModel, self.word(Key::LanguageModel)) }
+    }
+
+    pub(crate) fn problems(&self) -> ProblemSettings {
+        ProblemSettings {
+            new_for: self.time(Key::ProblemsNewFor),
+            resolved_after: self.time(Key::ProblemsResolvedAfter),
+        }
+    }
+
+    pub(crate) fn hook(&self) -> HookSettings {
+        HookSettings { enabled: self.flag(Key::HookEnabled) }
+    }
+
+    fn time(&self, key: Key) -> Duration {
+        match self.value(key) {
+            Value::Time(time) => time,
+            other => no_such_shape(key, &other),
+        }
+    }
+
+    fn size(&self, key: Key) -> u64 {
+        match self.value(key) {
+            Value::Size(size) => size,
+            other => no_such_shape(key, &other),
+        }
+    }
+
+    fn flag(&self, key: Key) -> bool {
+        match self.value(key) {
+            Value::Flag(on) => on,
+            other => no_such_shape(key, &other),
+        }
+    }
+
+    fn word(&self, key: Key) -> &'static str {
+        match self.value(key) {
+            Value::Word(word) => word,
+            other => no_such_shape(key, &other),
+        }
+    }
+
+    fn folder(&self, key: Key) -> Folder {
+        match self.value(key) {
+            Value::Folder(folder) => folder,
+            other => no_such_shape(key, &other),
+        }
+    }
+}
+
+/// The table of keys and this file disagree. A test reads every word of every key, so nobody else ever sees this.
+fn no_such_shape(key: Key, value: &Value) -> ! {
+    panic!("{} is of another shape than {value:?}", key.row().name)
+}
+
+fn no_such_word(key: Key, word: &str) -> ! {
+    panic!("{} has no meaning for {word}", key.row().name)
+}

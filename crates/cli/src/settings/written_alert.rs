@@ -1,0 +1,350 @@
+//! An `[[alert]]` as a person writes it, laid over the one of the same name in a weaker layer, and the checks it must
+//! pass to become an [`AlertRule`].
+
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use unstuck_judge::Kind;
+
+use super::alert_rule::{AlertFilter, AlertRule, AlertWhen};
+use super::error::{SettingsError, quoted};
+use super::layer::{Layer, Place};
+use super::value;
+use super::written::Text;
+use crate::nearest::nearest;
+
+const FIELDS: [&str; 15] = [
+    "name",
+    "when",
+    "kind",
+    "error-type",
+    "tool",
+    "agent",
+    "event",
+    "more-than",
+    "within",
+    "factor",
+    "least-calls",
+    "say",
+    "command",
+    "webhook",
+    "enabled",
+];
+const ERROR_TYPES: [&str; 5] = ["validation", "runtime", "logical", "aborted", "exception"];
+/// Below so many calls a share of failures says little.
+const LEAST_CALLS: u64 = 20;
+
+/// What kind of thing an alert counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WrittenWhen {
+    Failures,
+    Rate,
+    Event,
+}
+
+impl WrittenWhen {
+    fn word(self) -> &'static str {
+        match self {
+            WrittenWhen::Failures => "failures",
+            WrittenWhen::Rate => "rate",
+            WrittenWhen::Event => "event",
+        }
+    }
+}
+
+/// One `[[alert]]`; nothing but its name has to be there.
+#[derive(Debug, Clone)]
+pub(crate) struct WrittenAlert {
+    pub(crate) name: String,
+    pub(crate) layer: Layer,
+    pub(crate) place: Place,
+    when: Option<WrittenWhen>,
+    kind: Option<Kind>,
+    error_type: Option<&'static str>,
+    tool: Option<String>,
+    agent: Option<String>,
+    event: Option<String>,
+    more_than: Option<u64>,
+    within: Option<Duration>,
+    factor: Option<f64>,
+    least_calls: Option<u64>,
+    say: Option<[String; 2]>,
+    command: Option<Vec<String>>,
+    webhook: Option<String>,
+    enabled: Option<bool>,
+}
+
+impl WrittenAlert {
+    /// Reads one table of the list; every field that is wrong is named.
+    pub(crate) fn read(
+        text: &Text<'_>,
+        layer: Layer,
+        at: usize,
+        table: &DeTable<'_>,
+    ) -> Result<WrittenAlert, Vec<SettingsError>> {
+        let place = text.place(at);
+        let name = table.get("name").and_then(|name| name.get_ref().as_str()).unwrap_or_default();
+        let wrong = |at: usize, what: String| SettingsError::Alert {
+            place: text.place(at),
+            name: name.to_owned(),
+            what,
+        };
+        let fits = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            let what = "needs a name of a-z, 0-9 and - (at most 64)".to_owned();
+            return Err(vec![wrong(at, what)]);
+        }
+        let mut alert = WrittenAlert {
+            name: name.to_owned(),
+            layer,
+            place,
+            when: None,
+            kind: None,
+            error_type: None,
+            tool: None,
+            agent: None,
+            event: None,
+            more_than: None,
+            within: None,
+            factor: None,
+            least_calls: None,
+            say: None,
+            command: None,
+            webhook: None,
+            enabled: None,
+        };
+        let mut errors = Vec::new();
+        let mut fields: Vec<_> = table.iter().collect();
+        fields.sort_unstable_by_key(|(field, _)| field.span().start);
+        for (field, value) in fields {
+            if let Err(what) = alert.set(field.get_ref(), value) {
+                errors.push(wrong(field.span().start, what));
+            }
+        }
+        if errors.is_empty() { Ok(alert) } else { Err(errors) }
+    }
+
+    fn set(&mut self, field: &str, value: &Spanned<DeValue<'_>>) -> Result<(), String> {
+        let value = value.get_ref();
+        match field {
+            "name" => {}
+            "when" => self.when = Some(one_of(field, value, &["failures", "rate", "event"], when)?),
+            "kind" => {
+                let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+                self.kind = Some(one_of(field, value, &words, |word| word.parse().ok())?);
+            }
+            "error-type" => {
+                let word = |word: &str| ERROR_TYPES.iter().copied().find(|each| *each == word);
+                self.error_type = Some(one_of(field, value, &ERROR_TYPES, word)?);
+            }
+            "tool" => self.tool = Some(text(field, value)?),
+            "agent" => self.agent = Some(text(field, value)?),
+            "event" => self.event = Some(text(field, value)?),
+            "more-than" => self.more_than = Some(number(field, value)?),
+            "least-calls" => self.least_calls = Some(number(field, value)?),
+            "within" => {
+                let within = value.as_str().and_then(value::time);
+                let is_sound = |time: &Duration| *time >= Duration::from_secs(1);
+                let what = || format!("within must be a duration such as \"1h\", not {}", shown(value));
+                self.within = Some(within.filter(is_sound).ok_or_else(what)?);
+            }
+            "factor" => {
+                let what = || format!("factor must be a number above 1, not {}", shown(value));
+                self.factor = Some(real(value).filter(|factor| *factor > 1.0).ok_or_else(what)?);
+            }
+            "say" => self.say = Some(say(value)?),
+            "command" => self.command = Some(command(value)?),
+            "webhook" => self.webhook = Some(webhook(value)?),
+            "enabled" => {
+                let what = || format!("enabled must be true or false, not {}", shown(value));
+                self.enabled = Some(value.as_bool().ok_or_else(what)?);
+            }
+            unknown => {
+                let meant = nearest(unknown, FIELDS.into_iter());
+                let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+                return Err(format!("has no field {}{meant}", quoted(unknown)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays it over the one of the same name in a weaker layer.
+    pub(crate) fn over(self, weaker: WrittenAlert) -> WrittenAlert {
+        // Another `when` counts something else, so the numbers of the old one mean nothing to it.
+        let counts_alike = self.when.is_none() || self.when == weaker.when;
+        WrittenAlert {
+            name: self.name,
+            layer: self.layer,
+            place: self.place,
+            when: self.when.or(weaker.when),
+            kind: self.kind.or(weaker.kind),
+            error_type: self.error_type.or(weaker.error_type),
+            tool: self.tool.or(weaker.tool),
+            agent: self.agent.or(weaker.agent),
+            event: self.event.or(weaker.event.filter(|_| counts_alike)),
+            more_than: self.more_than.or(weaker.more_than.filter(|_| counts_alike)),
+            within: self.within.or(weaker.within),
+            factor: self.factor.or(weaker.factor.filter(|_| counts_alike)),
+            least_calls: self.least_calls.or(weaker.least_calls.filter(|_| counts_alike)),
+            say: self.say.or(weaker.say),
+            command: self.command.or(weaker.command),
+            webhook: self.webhook.or(weaker.webhook),
+            enabled: self.enabled.or(weaker.enabled),
+        }
+    }
+
+    /// The rule it makes, if nothing is missing and nothing contradicts.
+    pub(crate) fn rule(self) -> Result<AlertRule, SettingsError> {
+        match self.when_and_how_much() {
+            Ok((when, within)) => {
+                let say = self.say.unwrap_or_else(|| [self.name.clone(), self.name.clone()]);
+                let mut rule = AlertRule::new(self.name, when, within, say);
+                rule.enabled = self.enabled.unwrap_or(true);
+                rule.only = AlertFilter {
+                    kind: self.kind,
+                    error_type: self.error_type,
+                    tool: self.tool,
+                    agent: self.agent,
+                };
+                rule.command = self.command.unwrap_or_default();
+                rule.webhook = self.webhook;
+                Ok(rule)
+            }
+            Err(what) => Err(SettingsError::Alert { place: self.place, name: self.name, what }),
+        }
+    }
+
+    fn when_and_how_much(&self) -> Result<(AlertWhen, Duration), String> {
+        let when = self.when.ok_or("needs `when`: failures, rate or event")?;
+        let needs = |field: &str| format!("`when = \"{}\"` needs `{field}`", when.word());
+        let refuse = |field: &str, is_set: bool| match is_set {
+            true => Err(format!("`{field}` means nothing with `when = \"{}\"`", when.word())),
+            false => Ok(()),
+        };
+        if when != WrittenWhen::Rate {
+            refuse("factor", self.factor.is_some())?;
+            refuse("least-calls", self.least_calls.is_some())?;
+        }
+        if when != WrittenWhen::Event {
+            refuse("event", self.event.is_some())?;
+        }
+        let how = match when {
+            WrittenWhen::Failures => {
+                AlertWhen::Failures { more_than: self.more_than.ok_or_else(|| needs("more-than"))? }
+            }
+            WrittenWhen::Rate => {
+                refuse("more-than", self.more_than.is_some())?;
+                let factor = self.factor.ok_or_else(|| needs("factor"))?;
+                AlertWhen::Rate { factor, least_calls: self.least_calls.unwrap_or(LEAST_CALLS) }
+            }
+            WrittenWhen::Event => AlertWhen::Event {
+                event: self.event.clone().ok_or_else(|| needs("event"))?,
+                more_than: self.more_than.unwrap_or(0),
+            },
+        };
+        Ok((how, self.within.ok_or_else(|| needs("within"))?))
+    }
+}
+
+fn when(word: &str) -> Option<WrittenWhen> {
+    [WrittenWhen::Failures, WrittenWhen::Rate, WrittenWhen::Event]
+        .into_iter()
+        .find(|each| each.word() == word)
+}
+
+fn one_of<T>(
+    field: &str,
+    value: &DeValue<'_>,
+    words: &[&str],
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T, String> {
+    let written = value.as_str().unwrap_or_default();
+    read(written).ok_or_else(|| {
+        let meant = nearest(written, words.iter().copied());
+        let meant = meant.map(|word| format!("; did you mean {word}?")).unwrap_or_default();
+        // A vocabulary too long to be read in one breath is not recited.
+        let wanted = if words.len() > 8 { "a known word".to_owned() } else { words.join(", ") };
+        format!("{field} must be {wanted}, not {}{meant}", shown(value))
+    })
+}
+
+fn text(field: &str, value: &DeValue<'_>) -> Result<String, String> {
+    let text = value.as_str().filter(|text| !text.is_empty() && !text.contains(char::is_control));
+    text.map(str::to_owned).ok_or_else(|| format!("{field} must be a text on one line, not {}", shown(value)))
+}
+
+fn number(field: &str, value: &DeValue<'_>) -> Result<u64, String> {
+    let number =
+        value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
+    number.ok_or_else(|| format!("{field} must be a whole number, 0 or more, not {}", shown(value)))
+}
+
+fn real(value: &DeValue<'_>) -> Option<f64> {
+    let number = match value {
+        DeValue::Integer(number) => number.as_str().parse().ok(),
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        DeValue::String(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => None,
+    };
+    number.filter(|number: &f64| number.is_finite())
+}
+
+/// A text for everybody, or one for each language.
+fn say(value: &DeValue<'_>) -> Result<[String; 2], String> {
+    if let Some(both) = value.as_str() {
+        return Ok([both.to_owned(), both.to_owned()]);
+    }
+    let what = || format!("say must be a text or {{ en = \"…\", zh = \"…\" }}, not {}", shown(value));
+    let table = value.as_table().ok_or_else(what)?;
+    let of = |lang: &str| table.get(lang).and_then(|text| text.get_ref().as_str()).map(str::to_owned);
+    match (of("en"), of("zh"), table.len()) {
+        (Some(en), Some(zh), 2) => Ok([en, zh]),
+        (Some(only), None, 1) | (None, Some(only), 1) => Ok([only.clone(), only]),
+        _ => Err(what()),
+    }
+}
+
+fn command(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let what =
+        || format!("command must be a list such as [\"notify-send\", \"unstuck\"], not {}", shown(value));
+    let words = value.as_array().ok_or_else(what)?.iter();
+    let words: Option<Vec<String>> = words.map(|word| word.get_ref().as_str().map(str::to_owned)).collect();
+    let is_sound = |words: &Vec<String>| {
+        words.first().is_some_and(|program| !program.trim().is_empty())
+            && words.iter().all(|word| !word.contains('\0'))
+    };
+    words.filter(is_sound).ok_or_else(what)
+}
+
+fn webhook(value: &DeValue<'_>) -> Result<String, String> {
+    let url = value.as_str().unwrap_or_default();
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let is_sound = !host.is_empty()
+        && !host.starts_with(':')
+        && url.chars().all(|sign| sign.is_ascii_graphic())
+        // Who writes credentials here would find them in logs of others.
+        && !host.contains('@');
+    match is_sound {
+        true => Ok(url.to_owned()),
+        false => Err("webhook must be an http:// or https:// address without a user name".to_owned()),
+    }
+}
+
+/// What was written, for an error.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{}\"", quoted(text).trim_matches('"')),
+        DeValue::Integer(number) => quoted(number.as_str()),
+        DeValue::Float(number) => quoted(number.as_str()),
+        DeValue::Boolean(on) => on.to_string(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(list) if list.is_empty() => "an empty list".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
