@@ -93,13 +93,20 @@ impl Cellar {
         }
     }
 
-    /// The same with the patience of a person.
-    pub(crate) fn patient_desk<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
-        Desk { keeper: self.keeper(cleaner, PATIENCE, PATIENCE), ..self.desk(cleaner) }
+    /// A desk with the patience of a person, for what happened long ago: nothing can be refused any more.
+    pub(crate) fn desk_for_the_past<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
+        let bench = Bench { mode: Mode::Observe, ..self.bench() };
+        Desk { keeper: self.keeper_with(bench, cleaner, PATIENCE, PATIENCE), ..self.desk(cleaner) }
     }
 
-    pub(crate) fn keeper<'a>(
+    /// What keeps entries, with some patience before and after a call.
+    fn keeper<'a>(&'a self, cleaner: &'a Cleaner, before: Duration, after: Duration) -> Keeper<'a> {
+        self.keeper_with(self.bench(), cleaner, before, after)
+    }
+
+    fn keeper_with<'a>(
         &'a self,
+        bench: Bench,
         cleaner: &'a Cleaner,
         before: Duration,
         after: Duration,
@@ -107,7 +114,7 @@ impl Cellar {
         Keeper::new(Surroundings {
             root: self.folder.as_deref().unwrap_or(Path::new("")),
             believed: self.believed(),
-            bench: self.bench(),
+            bench,
             patience: Patience { before, after },
             is_alive: &alive::is_alive,
             cleaner,

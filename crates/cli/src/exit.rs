@@ -62,6 +62,8 @@ pub(crate) enum CommandError {
     Output(io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("could not record: {why}")]
+    NotKept { why: String },
     #[error("no folder to keep anything in: neither XDG_STATE_HOME nor HOME is set")]
     NoHome,
     #[error("whoever read our output has gone")]
@@ -112,6 +114,9 @@ impl CommandError {
                 }
                 StoreError::Io { .. } | StoreError::Sql { .. } => None,
             },
+            CommandError::NotKept { .. } => {
+                Some("check the folder that `unstuck config explain store.state-dir` names".to_owned())
+            }
             CommandError::NoHome => Some("set HOME, or `store.state-dir`".to_owned()),
             CommandError::NoPlace { .. }
             | CommandError::NotMade { .. }
@@ -137,6 +142,7 @@ impl CommandError {
             | CommandError::Input(_)
             | CommandError::Output(_)
             | CommandError::Store(_)
+            | CommandError::NotKept { .. }
             | CommandError::NoHome => ExitStatus::Failed,
             CommandError::ReaderGone => ExitStatus::Success,
         }

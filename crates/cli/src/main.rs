@@ -9,6 +9,7 @@ mod explain;
 mod knowledge;
 mod lines;
 mod nearest;
+mod recorder;
 mod settings;
 mod summary;
 mod ui;

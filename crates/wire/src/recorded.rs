@@ -18,6 +18,8 @@ pub struct RecordedCall {
     pub trace: String,
     /// Its place in the run.
     pub index: u64,
+    /// The host's name for it; empty where the record gives none.
+    pub id: String,
     /// Who made it: [`MAIN_AGENT`], or a sub-agent by its name.
     pub agent: String,
     /// The call and how it ended.
@@ -28,6 +30,8 @@ pub struct RecordedCall {
     pub new_user_turn: bool,
     /// When it was made, in milliseconds; from 1970 or from the start of the run, as the record counts.
     pub at: Option<u64>,
+    /// How long it took, where the record says so.
+    pub took_ms: Option<u64>,
     /// Calls of one answer of the model share a round: none of them could see the others' results.
     pub round: Option<u64>,
 }
@@ -52,6 +56,9 @@ struct WireRecorded {
     #[serde(default)]
     round: Value,
     agent: Option<WireText>,
+    id: Option<WireText>,
+    #[serde(default)]
+    duration_ms: Value,
 }
 
 /// Reads one line.
@@ -87,6 +94,8 @@ impl TryFrom<WireRecorded> for RecordedCall {
         Ok(RecordedCall {
             trace: wire.trace.map(|trace| trace.0).unwrap_or_default(),
             index,
+            id: wire.id.map(|id| id.0).unwrap_or_default(),
+            took_ms: scalar::count("duration_ms", &wire.duration_ms)?,
             agent: wire.agent.map_or_else(|| MAIN_AGENT.to_owned(), |agent| agent.0),
             observation,
             said_ok: wire.ok,

@@ -14,6 +14,7 @@ use unstuck_wire::transcript::{self, Format, Reader};
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::knowledge;
+use crate::recorder::Recorder;
 use crate::lines::Lines;
 use crate::summary::Summary;
 use crate::ui::{self, Ui};
@@ -31,14 +32,19 @@ Examples:
   unstuck replay ~/.claude/projects/my-app/*.jsonl       what your last sessions would have been spared
   unstuck replay --jsonl < calls.jsonl                   one decision per call, machine-readable
   unstuck replay --preset classic run.jsonl              hint at 3 equal failures, deny at 5
+  unstuck replay --record ~/.claude/projects             put your past sessions into the timeline: see `unstuck stats`
 
-Each line of recorded calls has: trace, i, tool, input, ok, output; and may have: exit_code, new_user_turn, ts, round, agent.")]
+Each line of recorded calls has: trace, i, tool, input, ok, output; and may have: exit_code, new_user_turn, ts, round, agent,
+id, duration_ms.")]
 pub(crate) struct ReplayArgs {
     /// Transcripts, or folders of them (default: standard input)
     files: Vec<PathBuf>,
     /// Print one decision per call as JSON
     #[arg(long)]
     jsonl: bool,
+    /// Also put every call into the timeline, as it happened; what is there already is not put there twice
+    #[arg(long)]
+    record: bool,
     /// How soon to step in: `adaptive`, or `classic` (hint at 3 equal failures, deny at 5)
     #[arg(long, value_name = "NAME", default_value = "adaptive", value_parser = ["adaptive", "classic"])]
     preset: String,
@@ -47,15 +53,17 @@ pub(crate) struct ReplayArgs {
     rules: Vec<PathBuf>,
 }
 
-pub(crate) fn run(ui: &mut Ui, _cellar: &Cellar, args: &ReplayArgs) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ReplayArgs) -> Result<ExitStatus, CommandError> {
     let rules = knowledge::load(ui, &args.rules)?;
     let settings = Settings::of(args.preset.parse().unwrap_or(Preset::Adaptive));
+    let cleaner = cellar.cleaner();
     let mut player = Player {
         rules: &rules,
         settings: &settings,
         runs: HashMap::new(),
         jsonl: args.jsonl,
         summary: Summary::default(),
+        recorder: args.record.then(|| Recorder::new(cellar, &cleaner)),
     };
     if args.files.is_empty() {
         if ui::input_is_terminal() {
@@ -77,7 +85,10 @@ pub(crate) fn run(ui: &mut Ui, _cellar: &Cellar, args: &ReplayArgs) -> Result<Ex
         let text = player.summary.text(ui.lang());
         ui.say(&text)?;
     }
-    Ok(ExitStatus::Success)
+    match player.recorder {
+        Some(recorder) => recorder.finish(ui),
+        None => Ok(ExitStatus::Success),
+    }
 }
 
 /// The files that were named, and the transcripts in the folders that were named, in the order of their names.
@@ -116,6 +127,7 @@ struct Player<'r> {
     runs: HashMap<String, Replay<'r>>,
     jsonl: bool,
     summary: Summary,
+    recorder: Option<Recorder<'r>>,
 }
 
 /// One decision exactly as it is printed.
@@ -209,6 +221,9 @@ impl Player<'_> {
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             new_user_turn: call.new_user_turn,
         });
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(self.rules, call)?;
+        }
         match self.jsonl {
             true => ui.json(&wire(call, &judged)),
             false => {

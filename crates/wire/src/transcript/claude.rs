@@ -130,7 +130,7 @@ impl ClaudeReader {
             for result in results {
                 let Some(id) = result.tool_use_id.clone() else { continue };
                 let details = details.take().unwrap_or_default();
-                self.calls.answer(&id, answer(result, details, line.tool_denial_kind.as_deref()));
+                self.calls.answer(&id, answer(result, details, line.tool_denial_kind.as_deref()), at);
             }
         } else if rest.iter().any(|block| block.says("[Request interrupted by user")) {
             self.calls.interrupted(&agent);

@@ -122,7 +122,7 @@ impl CodexReader {
                 self.round_is_open = false;
                 let Some(id) = item.call_id else { return Use::Ignored };
                 let ending = self.endings.remove(&id);
-                self.calls.answer(&id, answer(item.output.unwrap_or(Value::Null), ending));
+                self.calls.answer(&id, answer(item.output.unwrap_or(Value::Null), ending), at);
             }
             "message" if item.role.as_deref() == Some("user") => {
                 let words = text(item.content.unwrap_or(Value::Null));

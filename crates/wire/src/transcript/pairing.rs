@@ -38,6 +38,7 @@ struct Waiting {
     made: Made,
     new_user_turn: bool,
     answer: Option<Answer>,
+    answered_at: Option<u64>,
 }
 
 /// All calls of one run, on their way from being made to being known.
@@ -66,16 +67,17 @@ impl Pairing {
         }
         let new_user_turn = made.agent == MAIN_AGENT && std::mem::take(&mut self.person_spoke);
         let queue = self.waiting.entry(made.agent.clone()).or_default();
-        queue.push_back(Waiting { made, new_user_turn, answer: None });
+        queue.push_back(Waiting { made, new_user_turn, answer: None, answered_at: None });
     }
 
     /// A result came. One that belongs to no open call is a repetition, or came after the call was given up.
-    pub(super) fn answer(&mut self, id: &str, answer: Answer) {
+    pub(super) fn answer(&mut self, id: &str, answer: Answer, at: Option<u64>) {
         for queue in self.waiting.values_mut() {
             if let Some(waiting) =
                 queue.iter_mut().find(|waiting| waiting.made.id == id && waiting.answer.is_none())
             {
                 waiting.answer = Some(answer);
+                waiting.answered_at = at;
                 break;
             }
         }
@@ -114,7 +116,8 @@ impl Pairing {
     fn settle(&mut self) {
         for queue in self.waiting.values_mut() {
             while queue.front().is_some_and(|waiting| waiting.answer.is_some()) {
-                let Some(Waiting { made, new_user_turn, answer: Some(answer) }) = queue.pop_front() else {
+                let Some(Waiting { made, new_user_turn, answer: Some(answer), answered_at }) = queue.pop_front()
+                else {
                     break;
                 };
                 let observation = Observation {
@@ -128,11 +131,13 @@ impl Pairing {
                 self.ready.push(RecordedCall {
                     trace: self.trace.clone().unwrap_or_default(),
                     index: self.next,
+                    id: made.id,
                     agent: made.agent,
                     observation,
                     said_ok: answer.said_ok,
                     new_user_turn,
                     at: made.at,
+                    took_ms: answered_at.zip(made.at).map(|(end, start)| end.saturating_sub(start)),
                     round: Some(made.round),
                 });
                 self.next += 1;
