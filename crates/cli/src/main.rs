@@ -14,13 +14,14 @@ mod settings;
 mod summary;
 mod ui;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use cellar::Cellar;
 use exit::{CommandError, ExitStatus};
-use settings::{Around, Settings};
+use settings::{Around, Settings, assignments};
 use ui::{Language, Ui};
 
 /// Makes AI agents' tool calls self-correcting: says what a failure is, and whether the same call may run again.
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
 /// Hands over to the command that was asked for. A mistake in the settings stops it, but not the command that mends them.
 fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
     let around = Around::here();
-    let settings = Settings::load(&around, &cli.set);
+    let settings = Settings::load(&around, &assignments(env::args_os(), &cli.set));
     if let Ok(settings) = &settings {
         ui.prefer(settings.language().people);
     }

@@ -50,6 +50,17 @@ fn the_streams_are_told_apart() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_unheard_command_has_our_own_outputs() {
+    let ours = format!("/proc/{}/fd", std::process::id());
+    let same = |fd: u8| sh(&format!("test /proc/self/fd/{fd} -ef {ours}/{fd}"));
+    for fd in [1, 2] {
+        check(&same(fd).unheard(), Ending::Exited(0), "", "");
+        check(&same(fd), Ending::Exited(1), "", "");
+    }
+}
+
+#[test]
 fn arguments_arrive_untouched() {
     let job = Job::new("printf", ["%s|", "a b", "$HOME", "*", "", "'\""]).capture_only();
     check(&job, Ending::Exited(0), "a b|$HOME|*||'\"|", "");

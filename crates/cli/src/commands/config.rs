@@ -15,7 +15,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
 use crate::settings::{
     AlertWhen, Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir,
-    Time, Value, quoted,
+    Time, Value, harmless_path, quoted,
 };
 use crate::ui::Ui;
 
@@ -290,7 +290,7 @@ fn explained(key: Key, settings: &Settings, lang: Lang) -> String {
     };
     let comma = match lang {
         Lang::En => "; ",
-        Lang::Zh => ";",
+        Lang::Zh => "；",
     };
     let mut text = format!("{}: {}\n", row.name, row.doc(lang));
     let mut line = |label: String, value: &str| {
@@ -338,9 +338,9 @@ fn path(ui: &mut Ui, around: &Around, as_json: bool) -> Result<ExitStatus, Comma
         let note = match (is_there, ui.lang()) {
             (true, _) => "",
             (false, Lang::En) => "  (not there)",
-            (false, Lang::Zh) => "  (不存在)",
+            (false, Lang::Zh) => "  （不存在）",
         };
-        ui.say(&format!("{:<8} {}{note}\n", layer.word(), path.display()))?;
+        ui.say(&format!("{:<8} {}{note}\n", layer.word(), harmless_path(&path)))?;
     }
     Ok(ExitStatus::Success)
 }
@@ -367,7 +367,7 @@ fn edit(ui: &mut Ui, around: &Around, layer: Layer) -> Result<ExitStatus, Comman
         Ending::Exited(_) | Ending::Signalled(_) | Ending::TimedOut => {
             ui.remark(match ui.lang() {
                 Lang::En => "unstuck: the editor failed; the file is as it left it\n",
-                Lang::Zh => "unstuck: 编辑器出错;文件保持其留下的样子\n",
+                Lang::Zh => "unstuck: 编辑器出错；文件保持其留下的样子\n",
             })?;
         }
     }
@@ -411,7 +411,7 @@ fn template(layer: Layer, lang: Lang) -> String {
         (false, Lang::En) => {
             "# Settings of unstuck. What is commented out is the default; `unstuck config explain KEY` tells more.\n"
         }
-        (false, Lang::Zh) => "# unstuck 的设置。被注释掉的是默认值;详见 `unstuck config explain KEY`。\n",
+        (false, Lang::Zh) => "# unstuck 的设置。被注释掉的是默认值；详见 `unstuck config explain KEY`。\n",
     });
     let mut section = "";
     for row in Key::ALL.iter().map(|key| key.row()) {

@@ -1,23 +1,19 @@
-//! What can be wrong with settings, in words for the person who wrote them.
-//!
-//! A project's file is written by strangers, so nothing of it is quoted raw: what steers a terminal is shown as its code.
+//! What can be wrong with settings, in words for the person who wrote them. Nothing that was written is quoted raw.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::layer::Place;
-
-/// How much of what somebody wrote is quoted.
-const QUOTE_MAX: usize = 80;
+use super::quoted::{harmless_path, quoted};
 
 /// A mistake in one layer, by what its writer can do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
-    #[error("could not read {}: {source}", path.display())]
+    #[error("could not read {}: {source}", harmless_path(path))]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} is no ordinary file", path.display())]
+    #[error("{} is no ordinary file", harmless_path(path))]
     NoFile { path: PathBuf },
-    #[error("{} is larger than 1 MB", path.display())]
+    #[error("{} is larger than 1 MB", harmless_path(path))]
     TooLarge { path: PathBuf },
     #[error("{place}: is not UTF-8 text")]
     NoText { place: Place },
@@ -85,41 +81,5 @@ impl SettingsError {
             },
             SettingsError::NoAssignment { .. } => false,
         }
-    }
-}
-
-/// Text from a file that somebody else may have written: short, on one line, unable to steer a terminal.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len().min(QUOTE_MAX));
-    for sign in text.chars().take(QUOTE_MAX) {
-        match sign.is_control() || is_unseen(sign) {
-            true => safe.extend(sign.escape_unicode()),
-            false => safe.push(sign),
-        }
-    }
-    if text.chars().nth(QUOTE_MAX).is_some() {
-        safe.push('…');
-    }
-    if safe.is_empty() { "\"\"".to_owned() } else { safe }
-}
-
-/// Signs that turn the reading direction or cannot be seen.
-fn is_unseen(sign: char) -> bool {
-    matches!(sign, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_quoted_cannot_steer_a_terminal_and_stays_short() {
-        assert_eq!(quoted("keep-events"), "keep-events");
-        assert_eq!(quoted("a\u{1b}[31m\nb"), "a\\u{1b}[31m\\u{a}b");
-        assert_eq!(quoted("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
-        assert_eq!(quoted("中文"), "中文");
-        assert_eq!(quoted(&"x".repeat(1000)).chars().count(), 81);
-        assert_eq!(quoted(""), "\"\"");
     }
 }

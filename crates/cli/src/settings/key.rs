@@ -109,13 +109,13 @@ keys! {
         "存放数据的文件夹。`auto` 表示 $XDG_STATE_HOME/unstuck 或 ~/.local/state/unstuck。";
     Filesystem "store.filesystem", Shape::Word(&["auto", "local", "network"]), "auto", Never,
         "What the state folder lies on. On a network filesystem only the spool is written; `auto` asks the system.",
-        "状态文件夹所在的文件系统。在网络文件系统上只写入暂存文件;`auto` 表示询问系统。";
+        "状态文件夹所在的文件系统。在网络文件系统上只写入暂存文件；`auto` 表示询问系统。";
     WaitBefore "store.wait-before", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "150ms", Lower,
         "How long a hook waits for the store before a call; afterwards the call goes on without it.",
-        "调用之前,钩子等待数据库的最长时间;超过之后调用照常进行。";
+        "调用之前，钩子等待数据库的最长时间；超过之后调用照常进行。";
     WaitAfter "store.wait-after", Shape::Time(Duration::ZERO, SECOND.saturating_mul(60)), "1s", Lower,
         "How long a hook waits for the store after a call; afterwards the event goes to the spool.",
-        "调用之后,钩子等待数据库的最长时间;超过之后事件写入暂存文件。";
+        "调用之后，钩子等待数据库的最长时间；超过之后事件写入暂存文件。";
     KeepEvents "store.keep-events", Shape::Time(HOUR, YEARS), "30d", Lower,
         "How long events of the timeline are kept.",
         "时间线上的事件保留多久。";
@@ -124,7 +124,7 @@ keys! {
         "调用记录保留多久。";
     MaxSize "store.max-size", Shape::Size(16 << 20, 1 << 40), "1GB", Lower,
         "How large the store may grow; beyond it the oldest events go first.",
-        "数据库的最大大小;超过之后先删除最旧的事件。";
+        "数据库的最大大小；超过之后先删除最旧的事件。";
     ToolErrors "store.tool-errors", Shape::Flag, "false", Off,
         "Keeps sessions/<id>/tool-errors.json in the state folder current, for other tools.",
         "在状态文件夹中为其他工具保持 sessions/<id>/tool-errors.json 最新。";
@@ -142,13 +142,13 @@ keys! {
         "调用的输入保留多少。";
     LadderPreset "ladder.preset", Shape::Word(&["adaptive", "classic"]), "adaptive", Never,
         "How much room an agent gets: `adaptive` goes by the cause, `classic` counts three and five.",
-        "给智能体多少余地:`adaptive` 按原因决定,`classic` 数到三和五。";
+        "给智能体多少余地：`adaptive` 按原因决定，`classic` 数到三和五。";
     LadderMode "ladder.mode", Shape::Word(&["observe", "advise", "full"]), "full", Later,
         "`observe` only records, `advise` also speaks, `full` also refuses and halts.",
-        "`observe` 只记录,`advise` 还会提示,`full` 还会拒绝和停止。";
+        "`observe` 只记录，`advise` 还会提示，`full` 还会拒绝和停止。";
     LanguagePeople "language.people", Shape::Word(&["auto", "en", "zh"]), "auto", Never,
         "The language of texts for people. `auto` goes by LC_ALL, LC_MESSAGES and LANG; `--lang` is stronger.",
-        "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG;`--lang` 优先。";
+        "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG；`--lang` 优先。";
     LanguageModel "language.model", Shape::Word(&["en", "zh"]), "en", Never,
         "The language of texts for models.",
         "面向模型的文字所用的语言。";

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::quoted::harmless_path;
+
 /// Where settings come from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
@@ -56,7 +58,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::BuiltIn => f.write_str("built-in"),
-            Place::InFile { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
+            Place::InFile { path, line, column } => write!(f, "{}:{line}:{column}", harmless_path(path)),
             Place::Variable(name) => f.write_str(name),
             Place::Flag => f.write_str("--set"),
         }

@@ -5,9 +5,11 @@
 
 mod alert_rule;
 mod around;
+mod assignments;
 mod error;
 mod key;
 mod layer;
+mod quoted;
 mod sections;
 mod value;
 mod written;
@@ -20,9 +22,11 @@ use std::path::PathBuf;
 
 pub(crate) use alert_rule::{AlertRule, AlertWhen};
 pub(crate) use around::{Around, config_folder};
-pub(crate) use error::{SettingsError, quoted};
+pub(crate) use assignments::assignments;
+pub(crate) use error::SettingsError;
 pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
+pub(crate) use quoted::{harmless_path, quoted};
 pub(crate) use sections::{Filesystem, Mode, People, StateDir};
 pub(crate) use value::{Folder, Time, Value};
 use written::Written;

@@ -67,21 +67,21 @@ impl Shape {
             (Shape::Flag, Lang::En) => "true or false".to_owned(),
             (Shape::Flag, Lang::Zh) => "true 或 false".to_owned(),
             (Shape::Word(words), Lang::En) => format!("one of {}", words.join(", ")),
-            (Shape::Word(words), Lang::Zh) => format!("以下之一:{}", words.join("、")),
+            (Shape::Word(words), Lang::Zh) => format!("以下之一：{}", words.join("、")),
             (Shape::Time(least, most), Lang::En) => {
                 format!("a duration such as 150ms, 30s, 24h or 30d, from {} to {}", Time(least), Time(most))
             }
             (Shape::Time(least, most), Lang::Zh) => {
-                format!("时长,例如 150ms、30s、24h 或 30d,从 {} 到 {}", Time(least), Time(most))
+                format!("时长，例如 150ms、30s、24h 或 30d，从 {} 到 {}", Time(least), Time(most))
             }
             (Shape::Size(least, most), Lang::En) => {
                 format!("a size such as 64KB or 1GB, from {} to {}", Size(least), Size(most))
             }
             (Shape::Size(least, most), Lang::Zh) => {
-                format!("大小,例如 64KB 或 1GB,从 {} 到 {}", Size(least), Size(most))
+                format!("大小，例如 64KB 或 1GB，从 {} 到 {}", Size(least), Size(most))
             }
             (Shape::Folder, Lang::En) => "auto, an absolute path, or one that begins with ~/".to_owned(),
-            (Shape::Folder, Lang::Zh) => "auto、绝对路径,或以 ~/ 开头的路径".to_owned(),
+            (Shape::Folder, Lang::Zh) => "auto、绝对路径，或以 ~/ 开头的路径".to_owned(),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::around::Around;
 use super::error::SettingsError;
 use super::key::Key;
 use super::layer::{Layer, Place};
+use super::quoted::harmless;
 use super::value::{Shape, Value};
 use super::written_alert::WrittenAlert;
 use crate::nearest::nearest;
@@ -65,7 +66,7 @@ impl Written {
             Ok(table) => table,
             Err(error) => {
                 let place = text.place(error.span().map_or(0, |span| span.start));
-                let what = error.message().trim().replace('\n', ", ");
+                let what = harmless(&error.message().trim().replace('\n', ", "));
                 written.mistakes.push(SettingsError::Syntax { place, what });
                 return written;
             }

@@ -8,8 +8,9 @@ use toml::de::{DeTable, DeValue};
 use unstuck_judge::Kind;
 
 use super::alert_rule::{AlertFilter, AlertRule, AlertWhen};
-use super::error::{SettingsError, quoted};
+use super::error::SettingsError;
 use super::layer::{Layer, Place};
+use super::quoted::quoted;
 use super::value;
 use super::written::Text;
 use crate::nearest::nearest;

@@ -159,8 +159,16 @@ fn a_project_can_neither_loosen_nor_have_anything_run() {
 
 #[test]
 fn broken_toml_is_told_with_line_and_column() {
-    insta::assert_snapshot!(complaint(USER, "[store]\nkeep-events = \"1d\n"), @"");
-    insta::assert_snapshot!(complaint(USER, "[store\n"), @"");
+    insta::assert_snapshot!(complaint(USER, "[store]\nkeep-events = \"1d\n"), @r#"
+    --- stderr
+    unstuck: config/unstuck/config.toml:2:18: invalid basic string, expected `"`
+    --- exit 2
+    "#);
+    insta::assert_snapshot!(complaint(USER, "[store\n"), @r"
+    --- stderr
+    unstuck: config/unstuck/config.toml:1:7: unclosed table, expected `]`
+    --- exit 2
+    ");
 }
 
 #[test]
@@ -233,9 +241,31 @@ fn one_setting_is_explained() {
         .with(USER, "[store]\nkeep-events = \"20d\"\n")
         .with(PROJECT, "store.keep-events = \"10d\"\n");
     let explained = world.run(&["config", "explain", "store.keep-events"], "");
-    insta::assert_snapshot!(settled(&world, &explained), @"");
+    insta::assert_snapshot!(settled(&world, &explained), @r#"
+    --- stdout
+    store.keep-events: How long events of the timeline are kept.
+      value     10d (project)
+      type      a duration such as 150ms, 30s, 24h or 30d, from 1h to 3650d
+      set by    system and user file, variable, --set; a project may only lower it
+      variable  UNSTUCK_STORE_KEEP_EVENTS
+      layers    built-in     30d
+                user         20d          config/unstuck/config.toml:2:1
+                project      10d          .unstuck.toml:1:7
+    --- exit 0
+    "#);
     let explained = world.run(&["--lang", "zh", "config", "explain", "store.keep-events"], "");
-    insta::assert_snapshot!(settled(&world, &explained), @"");
+    insta::assert_snapshot!(settled(&world, &explained), @r"
+    --- stdout
+    store.keep-events: 时间线上的事件保留多久。
+      当前值    10d (project)
+      类型      时长，例如 150ms、30s、24h 或 30d，从 1h 到 3650d
+      可由      系统文件、用户文件、环境变量、--set；项目只能调低
+      环境变量  UNSTUCK_STORE_KEEP_EVENTS
+      各层      built-in     30d
+                user         20d          config/unstuck/config.toml:2:1
+                project      10d          .unstuck.toml:1:7
+    --- exit 0
+    ");
     let answer = world.run(&["config", "explain", "store.keep-events", "--json"], "").json();
     assert_eq!(
         (&answer["value"], &answer["layer"], &answer["project"]),
@@ -248,7 +278,19 @@ fn one_setting_is_explained() {
 fn an_alert_is_explained_without_its_secrets() {
     let rule = "[[alert]]\nname = \"halted\"\nwebhook = \"https://hooks.example/T0/secret-path\"\ncommand = [\"notify\", \"--token=ghp_0123456789abcdefghijklmnopqrstuvwxyz\"]\n";
     let world = World::empty().with(USER, rule);
-    insta::assert_snapshot!(settled(&world, &world.run(&["config", "explain", "alert.halted"], "")), @"");
+    insta::assert_snapshot!(settled(&world, &world.run(&["config", "explain", "alert.halted"], "")), @r#"
+    --- stdout
+    alert.halted: An agent was halted: it needs a person.
+      enabled      true
+      when         event
+      event        halt
+      more-than    0
+      within       1h
+      command      ["notify","--token=[redacted:github-token]"]
+      webhook      https://hooks.example/…
+      layer        user (config/unstuck/config.toml:1:1)
+    --- exit 0
+    "#);
     let line = shown(&world, "alert.halted", &[]);
     assert_eq!(line["value"]["webhook"], "https://hooks.example/…");
     let text = world.run(&["config", "show", "--json"], "");
@@ -318,7 +360,12 @@ fn editing_makes_a_private_file_that_sets_nothing_and_shows_everything() {
 fn editing_keeps_what_is_there_and_tells_every_mistake() {
     let world = World::empty().with(USER, "# mine\n");
     let said = edited(&world, "printf '[store]\\nkeep-evnts = 1\\nmax-size = 5\\n' >> \"$1\"", &[]);
-    insta::assert_snapshot!(settled(&world, &said), @"");
+    insta::assert_snapshot!(settled(&world, &said), @r#"
+    --- stdout
+    config/unstuck/config.toml:3:1: no setting is called store.keep-evnts (did you mean store.keep-events?)
+    config/unstuck/config.toml:4:1: store.max-size must be a size such as 64KB or 1GB, from 16MB to 1TB, not of type integer (`unstuck config explain store.max-size` tells more)
+    --- exit 1
+    "#);
     assert!(fs::read_to_string(world.path(USER)).unwrap().starts_with("# mine\n"));
     let said = edited(&world, "printf '# better\\n' > \"$1\"", &[]);
     assert_eq!((said.stdout(), said.exit), ("", 0), "{said}");
@@ -354,6 +401,7 @@ fn an_editor_that_fails_or_is_not_there_is_told() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn an_editor_finds_the_terminal_it_was_started_on() {
     // `script` gives the command a terminal of its own, as a person would have.
     let world = World::empty();
@@ -378,7 +426,13 @@ fn an_editor_finds_the_terminal_it_was_started_on() {
 fn the_files_are_named_whether_they_are_there_or_not() {
     let world = World::empty().with(USER, "this is broken");
     let said = world.run(&["config", "path"], "");
-    insta::assert_snapshot!(settled(&world, &said), @"");
+    insta::assert_snapshot!(settled(&world, &said), @r#"
+    --- stdout
+    system   /etc/unstuck/config.toml  (not there)
+    user     config/unstuck/config.toml
+    project  .unstuck.toml  (not there)
+    --- exit 0
+    "#);
     let lines = world.run(&["config", "path", "--json"], "").json_lines();
     assert_eq!(
         lines.iter().map(|line| line["exists"].as_bool().unwrap()).collect::<Vec<_>>()[1..],
