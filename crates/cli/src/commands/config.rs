@@ -15,7 +15,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
 use crate::settings::{
     AlertWhen, Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir,
-    Time, Value, harmless_path, quoted,
+    Time, Value, harmless, harmless_path, quoted,
 };
 use crate::ui::Ui;
 
@@ -116,7 +116,7 @@ impl Shown {
     /// The value on one line, safe for a terminal.
     fn line(&self) -> String {
         match &self.value {
-            Json::String(text) => quoted(text),
+            Json::String(text) => harmless(text),
             other => other.to_string(),
         }
     }
@@ -187,12 +187,12 @@ fn show(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<ExitStatus, C
             continue;
         }
         let value = match alerts.iter().find(|alert| shown.key == format!("alert.{}", alert.rule.name)) {
-            Some(alert) => quoted(&alert_line(alert, ui.lang())),
+            Some(alert) => harmless(&alert_line(alert, ui.lang())),
             None => shown.line(),
         };
         let source = match shown.source == shown.layer {
             true => shown.layer.to_owned(),
-            false => format!("{} ({})", shown.layer, quoted(&shown.source)),
+            false => format!("{} ({})", shown.layer, shown.source),
         };
         ui.say(&format!("{:<24} {value:<28} {source}\n", shown.key))?;
     }
@@ -303,21 +303,21 @@ fn explained(key: Key, settings: &Settings, lang: Lang) -> String {
     for (index, setting) in settings.in_every_layer(key).iter().enumerate() {
         let shown = Shown::of_setting(setting, settings);
         let label = if index == 0 { label("layers", "各层") } else { label("", "") };
-        let source = if shown.source == shown.layer { String::new() } else { quoted(&shown.source) };
+        let source = if shown.source == shown.layer { "" } else { &shown.source };
         line(label, format!("{:<12} {:<12} {source}", shown.layer, shown.line()).trim_end());
     }
     text
 }
 
 fn explained_alert(shown: &Shown, alert: &SetAlert, lang: Lang) -> String {
-    let mut text = format!("{}: {}\n", shown.key, quoted(alert.rule.say(lang)));
+    let mut text = format!("{}: {}\n", shown.key, harmless(alert.rule.say(lang)));
     if let Json::Object(fields) = &shown.value {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "say") {
-            let value = value.as_str().map_or_else(|| value.to_string(), quoted);
+            let value = value.as_str().map_or_else(|| value.to_string(), harmless);
             let _ = writeln!(text, "  {name:<12} {value}");
         }
     }
-    let _ = writeln!(text, "  {:<12} {} ({})", "layer", shown.layer, quoted(&shown.source));
+    let _ = writeln!(text, "  {:<12} {} ({})", "layer", shown.layer, shown.source);
     text
 }
 
@@ -346,13 +346,14 @@ fn path(ui: &mut Ui, around: &Around, as_json: bool) -> Result<ExitStatus, Comma
 }
 
 fn edit(ui: &mut Ui, around: &Around, layer: Layer) -> Result<ExitStatus, CommandError> {
-    let path = match layer {
-        Layer::System => Some(around.system_file.clone()),
-        Layer::Project => around.new_project_file(),
-        Layer::BuiltIn | Layer::User | Layer::Environment | Layer::Flags => around.user_file(),
+    let (path, why) = match layer {
+        Layer::System => (Some(around.system_file.clone()), ""),
+        Layer::Project => (around.new_project_file(), "the working folder is gone"),
+        Layer::BuiltIn | Layer::User | Layer::Environment | Layer::Flags => {
+            (around.user_file(), "neither XDG_CONFIG_HOME nor HOME names a folder")
+        }
     };
-    let path =
-        path.ok_or(CommandError::NoPlace { why: "neither XDG_CONFIG_HOME nor HOME names a folder" })?;
+    let path = path.ok_or(CommandError::NoPlace { why })?;
     make(&path, layer, ui.lang()).map_err(|source| CommandError::NotMade { path: path.clone(), source })?;
     let mut words = around.editor.split_whitespace();
     let program = words.next().unwrap_or("vi");

@@ -26,7 +26,7 @@ pub(crate) use assignments::assignments;
 pub(crate) use error::SettingsError;
 pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
-pub(crate) use quoted::{harmless_path, quoted};
+pub(crate) use quoted::{harmless, harmless_path, quoted};
 pub(crate) use sections::{Filesystem, Mode, People, StateDir};
 pub(crate) use value::{Folder, Time, Value};
 use written::Written;

@@ -225,12 +225,46 @@ fn a_missing_file_or_folder_sets_nothing() {
 }
 
 #[test]
+fn the_store_lies_in_the_state_folder_of_the_platform_unless_the_user_says_otherwise() {
+    let check = |state_home: Option<&str>, text: &str, expected: &str| {
+        let world = World::empty().with(USER, text);
+        let mut command = world.command(&["config", "show", "--json"]);
+        if let Some(folder) = state_home {
+            command.env("XDG_STATE_HOME", folder);
+        }
+        let line = find(&Said::by(command.spawn().unwrap()), "store.state-dir");
+        let root = format!("{}/", world.path("").display()).replace("//", "/");
+        assert_eq!(line["value"].as_str().unwrap().replace(&root, "~/"), expected);
+    };
+    check(None, "", "~/.local/state/unstuck");
+    check(Some("/var/state"), "", "/var/state/unstuck");
+    check(Some("not/absolute"), "", "~/.local/state/unstuck");
+    check(Some("/var/state"), "store.state-dir = \"~/mine\"", "~/mine");
+}
+
+#[test]
+fn without_a_home_there_is_no_file_to_edit() {
+    let mut command = World::empty().command(&["config", "edit"]);
+    command.env_remove("HOME").env_remove("XDG_CONFIG_HOME").current_dir("/");
+    let said = Said::by(command.spawn().unwrap());
+    said.complains(
+        125,
+        &["there is no place for this file: neither XDG_CONFIG_HOME nor HOME names a folder"],
+    );
+}
+
+#[test]
 fn hostile_text_of_a_project_reaches_no_terminal() {
     let said = complaint(PROJECT, "\"a\\u001b]0;owned\\u0007\\u202e\" = 1\n");
     assert!(said.contains("no setting is called a\\u{1b}]0;owned\\u{7}\\u{202e}"), "{said:?}");
     assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'));
     let said = complaint(PROJECT, "a\u{1b}[31m = 1\n");
     assert!(!said.contains('\u{1b}'), "{said:?}");
+    let folder = "a\u{1b}[31m/b";
+    let world = World::empty().with(&format!("{folder}/.unstuck.toml"), "x = 1");
+    let mut command = world.command(&["config", "show"]);
+    let said = Said::by(command.current_dir(world.path(folder)).spawn().unwrap());
+    said.complains(2, &["a\\u{1b}[31m/b/.unstuck.toml:1:1: no setting is called x"]);
     let said = complaint(PROJECT, "[ladder]\nmode = \"\\u001b[2J\"\n");
     assert!(!said.contains('\u{1b}'), "{said:?}");
 }
