@@ -91,7 +91,7 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
 /// The arguments of a hook. They are read by hand: agents take our usage error's exit code for a refusal, and a hook should
 /// not wait for the parser.
 fn hook_args() -> Option<commands::hook::HookArgs> {
-    let mut args = std::env::args_os().skip(1);
+    let mut args = env::args_os().skip(1);
     let is_hook = args.next()? == "hook";
     let door = args.next().unwrap_or_default().to_string_lossy().into_owned();
     (is_hook && !matches!(&*door, "-h" | "--help")).then_some(commands::hook::HookArgs { door })

@@ -4,6 +4,7 @@
 //! transaction and is gone, and what cannot be written in time goes to a spool that the next one takes in. Time, dice and
 //! settings come in as arguments, texts only as [`Clean`](unstuck_wire::clean::Clean); nothing is printed or started here.
 
+mod alert_rule;
 mod database;
 mod entry;
 mod error;
@@ -24,6 +25,7 @@ mod state;
 mod store;
 mod stored_entry;
 
+pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use entry::{Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, Retrying, Ruling, Severity, Who};
 pub use error::StoreError;
 pub use event::{Bookmark, Channel, EventType, StoredEvent};

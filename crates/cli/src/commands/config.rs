@@ -9,13 +9,14 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use unstuck_exec::{Ending, Job};
 use unstuck_judge::Lang;
+use unstuck_store::AlertWhen;
 use unstuck_wire::redact::redact;
 
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
 use crate::settings::{
-    AlertWhen, Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir,
-    Time, Value, harmless, harmless_path, quoted,
+    Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir, Time, Value,
+    harmless, harmless_path, quoted,
 };
 use crate::ui::Ui;
 

@@ -3,7 +3,6 @@
 //! Weakest first: what is built in, the system's file, the user's file, the project's file, variables, flags. Each file is
 //! read at most once. A project's file may only tighten; nothing it says is ever run, contacted or opened.
 
-mod alert_rule;
 mod around;
 mod assignments;
 mod error;
@@ -20,7 +19,8 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub(crate) use alert_rule::{AlertRule, AlertWhen};
+use unstuck_store::AlertRule;
+
 pub(crate) use around::{Around, config_folder};
 pub(crate) use assignments::assignments;
 pub(crate) use error::SettingsError;

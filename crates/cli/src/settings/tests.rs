@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use unstuck_judge::{Kind, Lang};
+use unstuck_store::AlertWhen;
 
 use super::sections::{Filesystem, Mode};
 use super::value::Shape;

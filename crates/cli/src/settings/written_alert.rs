@@ -6,8 +6,8 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use unstuck_judge::Kind;
+use unstuck_store::{AlertFilter, AlertRule, AlertWhen};
 
-use super::alert_rule::{AlertFilter, AlertRule, AlertWhen};
 use super::error::SettingsError;
 use super::layer::{Layer, Place};
 use super::quoted::quoted;
