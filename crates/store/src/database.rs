@@ -16,9 +16,12 @@ use crate::filesystem::Filesystem;
 use crate::migrate;
 use crate::root::{self, Root};
 
-/// The log is folded into the database when it holds this many pages. More makes the fold rarer; less makes it shorter
-/// to read for every process that finds itself alone, because such a process reads all of it.
-const FOLD_PAGES: u32 = 400;
+/// The log is folded into the database when it is longer than this. More makes the fold rarer, and with it the two flushes
+/// it takes; less makes the log shorter to read for every process that finds itself alone, because such a process reads all
+/// of it.
+const LONGEST_LOG: u64 = 1024 * 1024;
+/// How long a fold may wait for those who read. Whoever comes next can do it as well.
+const FOLD_PATIENCE: Duration = Duration::from_millis(20);
 /// How often a waiting process is worth waking: below this, SQLite gives up at once.
 const LEAST_PATIENCE: Duration = Duration::from_millis(1);
 
@@ -67,12 +70,30 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     // The last to close would fold the log in, flush and delete it, and every short process is the last.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(&wrong)?;
     connection
-        .execute_batch(&format!(
-            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {FOLD_PAGES}; PRAGMA temp_store = MEMORY;
-             PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF;"
-        ))
+        .execute_batch(
+            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;
+             PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF;",
+        )
         .map_err(&wrong)?;
     Ok(connection)
+}
+
+/// Folds the log into the database once it is long.
+///
+/// SQLite's own way of doing this never empties the log here: it takes a second transaction of the same process to begin
+/// it anew, and a short process makes only one.
+pub(crate) fn fold_if_long(connection: &Connection, path: &Path, patience: Duration) {
+    let [_, log, _] = parts(path);
+    if fs::metadata(log).is_ok_and(|log| log.len() > LONGEST_LOG) {
+        let _somebody_else_will = fold(connection, FOLD_PATIENCE.min(patience));
+        let _it_was_set_before = connection.busy_timeout(patience);
+    }
+}
+
+/// Folds the log into the database and empties it.
+pub(crate) fn fold(connection: &Connection, patience: Duration) -> Result<(), rusqlite::Error> {
+    connection.busy_timeout(patience)?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Makes sure that this version knows the format.
@@ -113,7 +134,7 @@ fn make(root: &Root, now: u64) -> Result<(), StoreError> {
         )
         .map_err(&wrong)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
-    transaction.execute_batch(include_str!("schema.sql")).map_err(&wrong)?;
+    transaction.execute_batch(&schema()).map_err(&wrong)?;
     transaction
         .execute("INSERT INTO fact (name, value) VALUES ('made_at', ?1)", [now.to_string()])
         .map_err(&wrong)?;
@@ -123,10 +144,17 @@ fn make(root: &Root, now: u64) -> Result<(), StoreError> {
     fs::rename(&aside, &path).map_err(StoreError::io("put in place", &path))
 }
 
+/// The tables, without the comments: SQLite keeps the words it is given and reads them anew in every process.
+fn schema() -> String {
+    let lines = include_str!("schema.sql").lines();
+    let bare = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql).trim());
+    bare.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// A database with the same tables that lies nowhere.
 pub(crate) fn in_memory() -> Result<Connection, rusqlite::Error> {
     let connection = Connection::open_in_memory()?;
-    connection.execute_batch(include_str!("schema.sql"))?;
+    connection.execute_batch(&schema())?;
     Ok(connection)
 }
 

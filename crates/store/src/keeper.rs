@@ -224,7 +224,7 @@ fn opened<'s>(
     now: u64,
 ) -> Result<&'s mut Store, StoreError> {
     let store = match place.take() {
-        Some(store) => {
+        Some(mut store) => {
             store.wait_at_most(patience)?;
             store
         }

@@ -12,6 +12,7 @@ use crate::root::Root;
 #[derive(Debug)]
 pub struct Store {
     root: Root,
+    patience: Duration,
     pub(crate) connection: Connection,
 }
 
@@ -19,23 +20,24 @@ impl Store {
     /// Opens it to look things up. What a newer version wrote can be read.
     pub fn to_read(root: &Root, patience: Duration, now: u64) -> Result<Store, StoreError> {
         let connection = database::open(root, Access::Read, patience, now)?;
-        Ok(Store { root: root.clone(), connection })
+        Ok(Store { root: root.clone(), patience, connection })
     }
 
     /// Opens it to write; it is made if it is not there.
     pub fn to_write(root: &Root, patience: Duration, now: u64) -> Result<Store, StoreError> {
         let connection = database::open(root, Access::Write, patience, now)?;
-        Ok(Store { root: root.clone(), connection })
+        Ok(Store { root: root.clone(), patience, connection })
     }
 
     /// A store that lies nowhere and is gone when it is dropped.
     pub(crate) fn in_memory(root: &Root) -> Result<Store, StoreError> {
         let connection = database::in_memory().map_err(StoreError::sql(&root.timeline()))?;
-        Ok(Store { root: root.clone(), connection })
+        Ok(Store { root: root.clone(), patience: Duration::ZERO, connection })
     }
 
     /// Changes how long other processes are waited for.
-    pub(crate) fn wait_at_most(&self, patience: Duration) -> Result<(), StoreError> {
+    pub(crate) fn wait_at_most(&mut self, patience: Duration) -> Result<(), StoreError> {
+        self.patience = patience;
         self.connection.busy_timeout(patience).map_err(self.wrong())
     }
 
@@ -59,6 +61,7 @@ impl Store {
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
         let done = work(&transaction).map_err(&wrong)?;
         transaction.commit().map_err(&wrong)?;
+        database::fold_if_long(&self.connection, &self.root.timeline(), self.patience);
         Ok(done)
     }
 }
