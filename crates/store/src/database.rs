@@ -129,9 +129,7 @@ fn make(root: &Root, now: u64) -> Result<(), StoreError> {
     let wrong = StoreError::sql(&aside);
     let mut connection = Connection::open(&aside).map_err(&wrong)?;
     connection
-        .execute_batch(
-            "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;",
-        )
+        .execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = FULL;")
         .map_err(&wrong)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
     transaction.execute_batch(&schema()).map_err(&wrong)?;
@@ -140,6 +138,8 @@ fn make(root: &Root, now: u64) -> Result<(), StoreError> {
         .map_err(&wrong)?;
     transaction.pragma_update(None, "user_version", migrate::newest(migrate::STEPS)).map_err(&wrong)?;
     transaction.commit().map_err(&wrong)?;
+    // The log comes last, when there is nothing to put into it: closing folds a log in, and swallows every error of that.
+    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(&wrong)?;
     connection.close().map_err(|(_, error)| wrong(error))?;
     fs::rename(&aside, &path).map_err(StoreError::io("put in place", &path))
 }
