@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use unstuck_judge::Lang;
 use unstuck_judge::ladder;
+use unstuck_judge::retry::{Dice, Draw};
 use unstuck_store::{
     Bench, Bounds, Filesystem, Keeper, Mode, Patience, ProblemAges, Root, Store, StoreError, Surroundings,
 };
@@ -118,7 +119,7 @@ impl Cellar {
             patience: Patience { before, after },
             is_alive: &alive::is_alive,
             cleaner,
-            dice: RandomState::new().hash_one(std::process::id()),
+            dice: random(),
         })
     }
 
@@ -167,6 +168,16 @@ pub(crate) fn now() -> u64 {
     millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A number that no other process has.
+fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// A throw of the dice.
+pub(crate) fn roll() -> Draw {
+    Dice::seeded(random()).roll()
 }

@@ -1,8 +1,9 @@
 //! The desk behind every door: what happened is judged and cleaned here, and handed down to the store. Doors differ only in
 //! how they read what comes in and how they say what goes out.
 
+use unstuck_judge::retry::Draw;
 use unstuck_judge::{Call, Lang, Observation, Rules};
-use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, Who};
+use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 
@@ -22,6 +23,8 @@ pub(crate) struct Result<'a> {
     pub(crate) said_ok: Option<bool>,
     pub(crate) took_ms: Option<u64>,
     pub(crate) user_spoke: bool,
+    /// A throw of the dice, where whoever runs the call would send it again by itself.
+    pub(crate) can_retry: Option<Draw>,
 }
 
 impl Desk<'_> {
@@ -47,6 +50,10 @@ impl Desk<'_> {
         let mut ended =
             Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
         ended.took_ms = result.took_ms;
+        ended.retry = result.can_retry.map(|draw| {
+            let may_repeat = report.verdict.may_repeat(&report.diagnosis);
+            RetryAsk { may_repeat, draw }
+        });
         (self.keeper.keep(&Entry::Ended(Box::new(ended)), now), report)
     }
 

@@ -47,6 +47,7 @@ impl<'a> Recorder<'a> {
             said_ok: call.said_ok,
             took_ms: call.took_ms,
             user_spoke: false,
+            can_retry: None,
         };
         let who = self.who(call, asked_at.saturating_add(call.took_ms.unwrap_or(0)));
         let (answer, _) = self.desk.after(rules, who, &result, now);

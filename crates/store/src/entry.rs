@@ -6,6 +6,7 @@
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
 use unstuck_judge::ladder::{Ending, Print, Round, Sight, Upshot, see};
+use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
 use unstuck_wire::clean::{Clean, CleanOutput, Cleaner};
 use unstuck_wire::report::Report;
@@ -162,6 +163,17 @@ pub struct Ended {
     pub(crate) ending: Ending,
     /// What it was found to be; `None` where it went well.
     pub finding: Option<Finding>,
+    /// What whoever runs the call needs to send it again by itself; `None` where nobody would.
+    pub retry: Option<RetryAsk>,
+}
+
+/// What the retry policy needs to know beyond what is stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryAsk {
+    /// May the same call run again?
+    pub may_repeat: MayRepeat,
+    /// A throw of the dice.
+    pub draw: Draw,
 }
 
 impl Ended {
@@ -190,7 +202,7 @@ impl Ended {
             [only] => cleaner.output(only, bounds.head, bounds.tail),
             _ => cleaner.output(&printed.join(&b'\n'), bounds.head, bounds.tail),
         };
-        Ended { asked, took_ms: None, outcome: observation.outcome, output, ending, finding }
+        Ended { asked, took_ms: None, outcome: observation.outcome, output, ending, finding, retry: None }
     }
 }
 

@@ -5,6 +5,7 @@
 //! settings come in as arguments, texts only as [`Clean`](unstuck_wire::clean::Clean); nothing is printed or started here.
 
 mod alert_rule;
+mod brake;
 mod database;
 mod entry;
 mod error;
@@ -26,7 +27,10 @@ mod store;
 mod stored_entry;
 
 pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
-pub use entry::{Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, Retrying, Ruling, Severity, Who};
+pub use brake::Retry;
+pub use entry::{
+    Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Who,
+};
 pub use error::StoreError;
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
 pub use filesystem::Filesystem;

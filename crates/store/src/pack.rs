@@ -10,6 +10,7 @@ use unstuck_judge::ladder::{
     Agent, Change, Dir, Ending, Fault, Firmness, Known, Lap, Look, Manner, Moment, Print, Round, Rung, Said,
     Sight, Speaker, State, Streak, Upshot, World,
 };
+use unstuck_judge::retry::{Breaker, Budget, PastYield, Recent, Tally};
 
 /// Goes up whenever a value is written in another way; what was written before is then read as nothing.
 const FORMAT: u8 = 1;
@@ -55,16 +56,6 @@ impl Pack for u64 {
             }
         }
         None
-    }
-}
-
-impl Pack for u32 {
-    fn pack(&self, into: &mut Vec<u8>) {
-        u64::from(*self).pack(into);
-    }
-
-    fn unpack(from: &mut &[u8]) -> Option<u32> {
-        u64::unpack(from)?.try_into().ok()
     }
 }
 
@@ -211,7 +202,69 @@ fields! {
     }
     Fault { line rule kind firmness cause roots names silent opaque }
     Ending { upshot bytes masked ageless telling green state }
+    Budget { tokens }
     Head { tick turn count changes last recent stirred waited }
+}
+
+/// Small numbers.
+macro_rules! narrow {
+    ($($name:ident)*) => {$(
+        impl Pack for $name {
+            fn pack(&self, into: &mut Vec<u8>) {
+                u64::from(*self).pack(into);
+            }
+
+            fn unpack(from: &mut &[u8]) -> Option<$name> {
+                u64::unpack(from)?.try_into().ok()
+            }
+        }
+    )*};
+}
+narrow! { u32 u16 u8 }
+
+/// A breaker, by where it stands.
+impl Pack for Breaker {
+    fn pack(&self, into: &mut Vec<u8>) {
+        match *self {
+            Breaker::Closed { recent } => (0_u8, (recent.failed, recent.seen)).pack(into),
+            Breaker::Open { since, trips } => (1_u8, (since, trips)).pack(into),
+            Breaker::HalfOpen { since, trips } => (2_u8, (since, trips)).pack(into),
+        }
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<Breaker> {
+        Some(match u8::unpack(from)? {
+            0 => {
+                let (failed, seen) = Pack::unpack(from)?;
+                Breaker::Closed { recent: Recent { failed, seen } }
+            }
+            1 => {
+                let (since, trips) = Pack::unpack(from)?;
+                Breaker::Open { since, trips }
+            }
+            2 => {
+                let (since, trips) = Pack::unpack(from)?;
+                Breaker::HalfOpen { since, trips }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Past yield, count by count.
+impl Pack for PastYield {
+    fn pack(&self, into: &mut Vec<u8>) {
+        self.tallies.as_flattened().iter().for_each(|tally| (tally.tried, tally.worked).pack(into));
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<PastYield> {
+        let mut past = PastYield::NONE;
+        for tally in past.tallies.as_flattened_mut() {
+            let (tried, worked) = Pack::unpack(from)?;
+            *tally = Tally { tried, worked };
+        }
+        Some(past)
+    }
 }
 
 /// An agent, with its streaks; how many of those it keeps is the ladder's business.

@@ -9,6 +9,7 @@ use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot};
 use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
 
+use crate::brake::{self, Attempt, Retry};
 use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::problem_state::{ProblemAges, ProblemState};
@@ -56,6 +57,8 @@ pub struct Said {
     pub sealed: Vec<seal::Sealed>,
     /// The last event that was written.
     pub bookmark: Option<Bookmark>,
+    /// Whether whoever runs the call should send it again by itself.
+    pub retry: Option<Retry>,
 }
 
 /// One entry being written.
@@ -73,6 +76,7 @@ struct Found {
     id: i64,
     state: CallState,
     asked_at: u64,
+    attempt: u32,
     life: String,
 }
 
@@ -135,7 +139,9 @@ impl Clerk<'_> {
         asked.who.at = asked.who.at.saturating_sub(ended.took_ms.unwrap_or(0));
         let life = life::begun(asked.who.at);
         let id = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
-        Ok(Found { id, state: CallState::Pending, asked_at: asked.who.at, life })
+        let attempt =
+            self.connection.query_row("SELECT attempt FROM call WHERE id = ?1", [id], |row| row.get(0))?;
+        Ok(Found { id, state: CallState::Pending, asked_at: asked.who.at, attempt, life })
     }
 
     fn close(
@@ -177,6 +183,11 @@ impl Clerk<'_> {
         }
         let body = json!({ "ok": state == CallState::Completed, "state": state.word(), "took_ms": took });
         said.bookmark = Some(self.append(at, EventType::ToolEnd, session, found.id, body)?);
+        if let Some(ask) = &ended.retry {
+            let attempt =
+                Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
+            said.retry = brake::pull(self, &attempt, ended, ask)?;
+        }
         self.advised(session, found.id, at, "after", said)
     }
 
@@ -229,6 +240,17 @@ impl Clerk<'_> {
     pub(crate) fn retrying(&self, retrying: &Retrying) -> Result<Said, rusqlite::Error> {
         let session = self.session(&retrying.who)?;
         let found = self.find(session, &retrying.key)?.map(|found| found.id);
+        let bookmark = self.announce_retry(session, found, retrying)?;
+        Ok(Said { call: found, bookmark: Some(bookmark), ..Said::default() })
+    }
+
+    /// The event that tells of a wait before it begins.
+    pub(crate) fn announce_retry(
+        &self,
+        session: i64,
+        call: Option<i64>,
+        retrying: &Retrying,
+    ) -> Result<Bookmark, rusqlite::Error> {
         let Retrying { attempt, of, wait_ms, because, .. } = retrying;
         let seconds = *wait_ms as f64 / 1000.0;
         let text = match self.bench.lang {
@@ -236,15 +258,11 @@ impl Clerk<'_> {
             Lang::Zh => format!("第 {attempt}/{of} 次尝试，等待 {seconds} 秒，原因 {because}"),
         };
         let body = json!({ "attempt": attempt, "of": of, "wait_ms": wait_ms, "because": because.word(), "text": text });
-        let new = NewEvent {
-            at: retrying.who.at,
-            kind: EventType::ToolRetry,
-            session: Some(session),
-            call: found,
-            body,
-        };
-        let bookmark = event::append(self.connection, &new)?;
-        Ok(Said { call: found, bookmark: Some(bookmark), ..Said::default() })
+        let kind = EventType::ToolRetry;
+        event::append(
+            self.connection,
+            &NewEvent { at: retrying.who.at, kind, session: Some(session), call, body },
+        )
     }
 
     pub(crate) fn ruled(&self, who: &Who, key: &Clean, ruling: Ruling) -> Result<Said, rusqlite::Error> {
@@ -323,7 +341,7 @@ impl Clerk<'_> {
         }
         self.connection
             .prepare_cached(
-                "SELECT id, state, asked_at, life FROM call JOIN call_text ON call_text.call = call.id
+                "SELECT id, state, asked_at, attempt, life FROM call JOIN call_text ON call_text.call = call.id
                  WHERE session = ?1 AND key = ?2",
             )?
             .query_row((session, &**key), |row| {
@@ -332,7 +350,8 @@ impl Clerk<'_> {
                     // A state that only a newer version knows is not one that this one may move.
                     state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
                     asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
-                    life: row.get(3)?,
+                    attempt: row.get(3)?,
+                    life: row.get(4)?,
                 })
             })
             .optional()
@@ -515,7 +534,7 @@ impl Clerk<'_> {
         seal::open_calls(self.connection, Some(session), now, self.bench.lang, &is_dead)
     }
 
-    fn append(
+    pub(crate) fn append(
         &self,
         at: u64,
         kind: EventType,

@@ -238,6 +238,8 @@ impl StoredResult {
             output,
             ending: from_hex(&self.ending)?,
             finding,
+            // By the time this is read, nobody waits for an answer.
+            retry: None,
         })
     }
 }

@@ -53,6 +53,8 @@ pub enum Happened {
         said_ok: Option<bool>,
         /// How long it took.
         took_ms: Option<u64>,
+        /// Would the sender send it again by itself?
+        can_retry: bool,
         /// Did the user speak just before it?
         new_user_turn: bool,
     },
@@ -117,6 +119,8 @@ struct WirePayload {
     error: Option<WireText>,
     #[serde(default)]
     duration_ms: Value,
+    #[serde(default)]
+    can_retry: Value,
 }
 
 /// Reads one payload.
@@ -201,6 +205,7 @@ impl WirePayload {
             said_ok: self.ok.or_else(|| outcome.said_ok()),
             observation: Box::new(observation),
             took_ms: scalar::count("duration_ms", &self.duration_ms)?,
+            can_retry: scalar::flag(&self.can_retry),
             new_user_turn: scalar::flag(&self.new_user_turn),
         })
     }
@@ -276,6 +281,9 @@ pub struct WireAnswer<'a> {
     /// The diagnosis of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<WireReport<'a>>,
+    /// Whether the sender should send the call again by itself; only where it said that it would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<WireRetryAdvice>,
     /// The number of the call in the timeline.
     pub call: Option<i64>,
     /// The place in the timeline from which to go on reading.
@@ -285,6 +293,34 @@ pub struct WireAnswer<'a> {
     /// What unstuck itself could not do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<&'a str>,
+}
+
+/// What to do about a failed call, for a sender that sends calls again by itself.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum WireRetryAdvice {
+    /// Send it again.
+    Again {
+        /// Always true.
+        again: bool,
+        /// After this wait.
+        wait_ms: u64,
+        /// Which attempt that will be.
+        attempt: u32,
+        /// How many there are at most.
+        of: u32,
+        /// By what its time limit should be multiplied.
+        limit_factor: f64,
+    },
+    /// Do not.
+    Stop {
+        /// Always false.
+        again: bool,
+        /// Why.
+        why: &'static str,
+        /// After how long it is worth asking again, where waiting helps.
+        come_back_ms: Option<u64>,
+    },
 }
 
 #[cfg(test)]

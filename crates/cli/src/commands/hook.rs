@@ -6,9 +6,9 @@ use std::panic;
 
 use unstuck_judge::Rules;
 use unstuck_judge::ladder::{Round, Rung};
-use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Ruling, Who};
+use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Retry, Ruling, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::generic::{self, Happened, Payload, WireAnswer};
+use unstuck_wire::generic::{self, Happened, Payload, WireAnswer, WireRetryAdvice};
 use unstuck_wire::report::Report;
 
 use crate::cellar::{self, Cellar};
@@ -120,13 +120,14 @@ impl Post<'_> {
             Happened::Before { call, new_user_turn } => {
                 self.desk.before(who, &key, &call, new_user_turn, now)
             }
-            Happened::After { observation, said_ok, took_ms, new_user_turn } => {
+            Happened::After { observation, said_ok, took_ms, can_retry, new_user_turn } => {
                 let result = desk::Result {
                     key: &key,
                     observation: &observation,
                     said_ok,
                     took_ms,
                     user_spoke: new_user_turn,
+                    can_retry: can_retry.then(cellar::roll),
                 };
                 let rules = self.rules.get_or_insert_with(|| {
                     let (rules, mistakes) = knowledge::load_quietly();
@@ -218,10 +219,28 @@ impl Post<'_> {
             table: said.table.as_deref().filter(|_| speaks),
             notices: &notices,
             diagnosis: report.map(|report| report.to_wire(None)),
+            retry: said.retry.map(advice),
             call: said.call,
             bookmark: said.bookmark.map(|bookmark| bookmark.0),
             kept,
             fault: fault.as_deref(),
         })
+    }
+}
+
+fn advice(retry: Retry) -> WireRetryAdvice {
+    match retry {
+        Retry::Again { wait, attempt, of, limit_factor } => WireRetryAdvice::Again {
+            again: true,
+            wait_ms: cellar::millis(wait),
+            attempt,
+            of,
+            limit_factor: f64::from(limit_factor.0) / 1000.0,
+        },
+        Retry::Stop { why, come_back_after } => WireRetryAdvice::Stop {
+            again: false,
+            why: why.word(),
+            come_back_ms: come_back_after.map(cellar::millis),
+        },
     }
 }

@@ -94,6 +94,15 @@ impl Breaker {
     /// A breaker that has seen nothing.
     pub const NEW: Breaker = Breaker::Closed { recent: Recent { failed: 0, seen: 0 } };
 
+    /// The word for where it stands.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Breaker::Closed { .. } => "closed",
+            Breaker::Open { .. } => "open",
+            Breaker::HalfOpen { .. } => "half_open",
+        }
+    }
+
     /// Says whether a call may be made at `now`.
     pub fn gate(self, now: u64, rules: &BreakerRules) -> Gate {
         match self {

@@ -10,7 +10,7 @@ use super::breaker::{Breaker, Gate};
 use super::budget::Budget;
 use super::past_yield::PastYield;
 use super::policy::{LimitFactor, LimitedBy, Policy};
-use crate::kind::Kind;
+use crate::kind::{Kind, vocabulary};
 
 /// A refused caller is never told to come back sooner than this, not even where a retry would have been made at once.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
@@ -80,31 +80,32 @@ pub enum Decision {
     },
 }
 
-/// Why a call is not sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopReason {
-    /// The same call cannot work, or its kind is never retried.
-    NotRetryable,
-    /// It can work only after a change.
-    NothingChanged,
-    /// It may have taken effect already.
-    EffectUncertain,
-    /// The agent gets no retries, since what it does is not to be done twice.
-    AgentWrites,
-    /// The tool gets no retries, since what it does is not to be done twice.
-    ToolWrites,
-    /// All its retries have been made.
-    TriesUsed,
-    /// Too many calls failed lately.
-    BreakerOpen,
-    /// The tokens for retries are used up.
-    BudgetEmpty,
-    /// Such retries have been in vain.
-    PastYield,
-    /// The server asked for a longer wait than anyone should sleep through.
-    HintTooLong,
-    /// The next attempt could not begin before the deadline.
-    Deadline,
+vocabulary! {
+    /// Why a call is not sent again.
+    StopReason {
+        /// The same call cannot work, or its kind is never retried.
+        NotRetryable = "not_retryable",
+        /// It can work only after a change.
+        NothingChanged = "nothing_changed",
+        /// It may have taken effect already.
+        EffectUncertain = "effect_uncertain",
+        /// The agent gets no retries, since what it does is not to be done twice.
+        AgentWrites = "agent_writes",
+        /// The tool gets no retries, since what it does is not to be done twice.
+        ToolWrites = "tool_writes",
+        /// All its retries have been made.
+        TriesUsed = "tries_used",
+        /// Too many calls failed lately.
+        BreakerOpen = "breaker_open",
+        /// The tokens for retries are used up.
+        BudgetEmpty = "budget_empty",
+        /// Such retries have been in vain.
+        PastYield = "past_yield",
+        /// The server asked for a longer wait than anyone should sleep through.
+        HintTooLong = "hint_too_long",
+        /// The next attempt could not begin before the deadline.
+        Deadline = "deadline",
+    }
 }
 
 impl Policy {

@@ -1,0 +1,221 @@
+//! The brakes of the retry policy, kept between processes: a budget and a breaker for each session and tool, and what past
+//! retries achieved for each cause and tool. The policy itself is the judge's.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::json;
+use unstuck_judge::Kind;
+use unstuck_judge::retry::{
+    Ask, Breaker, BreakerEvent, Budget, Decision, LimitFactor, PastYield, Policy, StopReason,
+};
+
+use crate::entry::{Ended, RetryAsk, Retrying};
+use crate::event::EventType;
+use crate::pack::{Pack, packed, unpacked};
+use crate::record::Clerk;
+
+/// After this long without news, what is known of past yield counts half.
+const FADES_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+/// More halvings than this leave nothing.
+const MOST_FADES: u64 = 16;
+
+/// Whether a failed call should be sent again by whoever runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Yes.
+    Again {
+        /// After this wait.
+        wait: Duration,
+        /// Which attempt that will be.
+        attempt: u32,
+        /// How many there are at most.
+        of: u32,
+        /// By what its time limit is multiplied.
+        limit_factor: LimitFactor,
+    },
+    /// No.
+    Stop {
+        /// Why.
+        why: StopReason,
+        /// After how long it is worth asking again, where waiting helps.
+        come_back_after: Option<Duration>,
+    },
+}
+
+/// An attempt that has just ended.
+pub(crate) struct Attempt {
+    pub(crate) session: i64,
+    pub(crate) call: i64,
+    pub(crate) number: u32,
+    pub(crate) asked_at: u64,
+}
+
+/// The attempt before this one.
+struct Before {
+    kind: Kind,
+    ended_at: u64,
+}
+
+/// Tells the brakes how an attempt ended, and asks the policy what follows from a failure.
+pub(crate) fn pull(
+    clerk: &Clerk<'_>,
+    attempt: &Attempt,
+    ended: &Ended,
+    ask: &RetryAsk,
+) -> Result<Option<Retry>, rusqlite::Error> {
+    let policy = Policy::built_in();
+    let (asked, at) = (&ended.asked, ended.asked.who.at);
+    let before = match attempt.number {
+        0 | 1 => None,
+        _ => before(clerk.connection, attempt, asked.call_print.as_str())?,
+    };
+    let waited = before.as_ref().map_or(Duration::ZERO, |before| {
+        Duration::from_millis(attempt.asked_at.saturating_sub(before.ended_at))
+    });
+    let retries_made = u8::try_from(attempt.number.saturating_sub(1)).unwrap_or(u8::MAX);
+    let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
+    let cost = ended.finding.as_ref().map(|finding| policy.row(finding.kind).cost);
+    let (budget, breaker) = tell(clerk, attempt, policy, &[name("budget"), name("breaker")], cost, at)?;
+    let yield_of = |kind: Kind| format!("yield/{kind}/{}", asked.tool);
+    if let Some(before) = &before {
+        let past = past(clerk.connection, &yield_of(before.kind), at)?;
+        let worked = ended.finding.is_none();
+        put(clerk.connection, &yield_of(before.kind), at, &past.with(retries_made - 1, waited, worked))?;
+    }
+    let Some(finding) = &ended.finding else { return Ok(None) };
+    let past = past(clerk.connection, &yield_of(finding.kind), at)?;
+    let begun = first_asked(clerk.connection, attempt, asked.call_print.as_str())?;
+    let decision = policy.decide(&Ask {
+        kind: finding.kind,
+        may_repeat: ask.may_repeat,
+        tool: &asked.tool,
+        agent: &asked.who.agent,
+        retries_made,
+        last_wait: waited,
+        elapsed: Duration::from_millis(at.saturating_sub(begun)),
+        deadline: policy.deadline,
+        budget,
+        breaker,
+        past: &past,
+        now: at,
+        draw: ask.draw,
+    });
+    Ok(Some(match decision {
+        Decision::Stop { why, come_back_after } => Retry::Stop { why, come_back_after },
+        Decision::Retry { wait, limit_factor } => {
+            let (retries, _) = policy.retries(finding.kind, &asked.tool, &asked.who.agent);
+            let (next, of) = (attempt.number.saturating_add(1), u32::from(retries) + 1);
+            let retrying = Retrying {
+                who: asked.who.clone(),
+                key: asked.key.clone(),
+                attempt: next,
+                of,
+                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                because: finding.kind,
+            };
+            clerk.announce_retry(attempt.session, Some(attempt.call), &retrying)?;
+            Retry::Again { wait, attempt: next, of, limit_factor }
+        }
+    }))
+}
+
+/// Tells budget and breaker, and says so in the timeline where one of them turns. `cost` is that of a failure; a failure
+/// that costs nothing says nothing about the far side.
+fn tell(
+    clerk: &Clerk<'_>,
+    attempt: &Attempt,
+    policy: &Policy,
+    [budget_name, breaker_name]: &[String; 2],
+    cost: Option<u32>,
+    at: u64,
+) -> Result<(Budget, Breaker), rusqlite::Error> {
+    let (connection, session, call) = (clerk.connection, attempt.session, attempt.call);
+    let budget = get(connection, budget_name)?.map_or(Budget::full(&policy.budget), |(_, budget)| budget);
+    let breaker = get(connection, breaker_name)?.map_or(Breaker::NEW, |(_, breaker)| breaker);
+    let (new_budget, event) = match cost {
+        None => (budget.succeeded(&policy.budget), Some(BreakerEvent::Passed)),
+        Some(0) => (budget, None),
+        Some(cost) => (budget.failed(cost), Some(BreakerEvent::Failed)),
+    };
+    let asked = breaker.step(BreakerEvent::Asked, attempt.asked_at, &policy.breaker);
+    let new_breaker = event.map_or(asked, |event| asked.step(event, at, &policy.breaker));
+    if new_budget != budget {
+        put(connection, budget_name, at, &new_budget)?;
+    }
+    if new_breaker != breaker {
+        put(connection, breaker_name, at, &new_breaker)?;
+    }
+    let allows = |budget: Budget| budget.allows_retry(&policy.budget);
+    if allows(budget) != allows(new_budget) {
+        let body =
+            json!({ "name": budget_name, "tokens": new_budget.tokens, "allows_retry": allows(new_budget) });
+        clerk.append(at, EventType::Budget, session, call, body)?;
+    }
+    if breaker.word() != new_breaker.word() {
+        let body = json!({ "name": breaker_name, "from": breaker.word(), "state": new_breaker.word() });
+        clerk.append(at, EventType::Breaker, session, call, body)?;
+    }
+    Ok((new_budget, new_breaker))
+}
+
+/// What past retries achieved; what lies long back counts less.
+fn past(connection: &Connection, name: &str, now: u64) -> Result<PastYield, rusqlite::Error> {
+    let Some((at, mut past)) = get::<PastYield>(connection, name)? else { return Ok(PastYield::NONE) };
+    for _ in 0..(now.saturating_sub(at) / FADES_AFTER_MS).min(MOST_FADES) {
+        past = past.faded();
+    }
+    Ok(past)
+}
+
+/// The attempt of the same call before this one.
+fn before(
+    connection: &Connection,
+    attempt: &Attempt,
+    call_print: &str,
+) -> Result<Option<Before>, rusqlite::Error> {
+    connection
+        .prepare_cached(
+            "SELECT kind, ended_at FROM call
+             WHERE session = ?1 AND call_print = ?2 AND id < ?3 AND state = 'failed' ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row((attempt.session, call_print, attempt.call), |row| {
+            let kind: Option<String> = row.get(0)?;
+            let ended_at: Option<i64> = row.get(1)?;
+            Ok(Before {
+                kind: kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown),
+                ended_at: ended_at.map_or(attempt.asked_at, i64::unsigned_abs),
+            })
+        })
+        .optional()
+}
+
+/// When the first attempt of this row of failures was asked for.
+fn first_asked(connection: &Connection, attempt: &Attempt, call_print: &str) -> Result<u64, rusqlite::Error> {
+    let first: Option<i64> = connection
+        .prepare_cached(
+            "SELECT asked_at FROM call WHERE session = ?1 AND call_print = ?2 AND id <= ?3 AND attempt = 1
+             ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row((attempt.session, call_print, attempt.call), |row| row.get(0))
+        .optional()?;
+    Ok(first.map_or(attempt.asked_at, i64::unsigned_abs))
+}
+
+fn get<T: Pack>(connection: &Connection, name: &str) -> Result<Option<(u64, T)>, rusqlite::Error> {
+    let row: Option<(i64, Vec<u8>)> = connection
+        .prepare_cached("SELECT at, body FROM brake WHERE name = ?1")?
+        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(row.and_then(|(at, body)| Some((at.unsigned_abs(), unpacked(&body)?))))
+}
+
+fn put(connection: &Connection, name: &str, at: u64, value: &impl Pack) -> Result<(), rusqlite::Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO brake (name, at, body) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET at = excluded.at, body = excluded.body",
+        )?
+        .execute((name, at.cast_signed(), packed(value)))?;
+    Ok(())
+}
