@@ -76,7 +76,8 @@ pub(crate) fn parse_span(text: &str) -> Result<Duration, String> {
         _ => None,
     };
     let span = unit.and_then(|unit| number.parse::<u64>().ok()?.checked_mul(unit));
-    span.map(Duration::from_millis).ok_or_else(|| "a span of time looks like 90s, 30m, 12h, 7d or 2w".to_owned())
+    span.map(Duration::from_millis)
+        .ok_or_else(|| "a span of time looks like 90s, 30m, 12h, 7d or 2w".to_owned())
 }
 
 #[cfg(test)]

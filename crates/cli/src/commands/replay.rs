@@ -14,8 +14,8 @@ use unstuck_wire::transcript::{self, Format, Reader};
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::knowledge;
-use crate::recorder::Recorder;
 use crate::lines::Lines;
+use crate::recorder::Recorder;
 use crate::summary::Summary;
 use crate::ui::{self, Ui};
 

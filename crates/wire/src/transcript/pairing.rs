@@ -116,7 +116,8 @@ impl Pairing {
     fn settle(&mut self) {
         for queue in self.waiting.values_mut() {
             while queue.front().is_some_and(|waiting| waiting.answer.is_some()) {
-                let Some(Waiting { made, new_user_turn, answer: Some(answer), answered_at }) = queue.pop_front()
+                let Some(Waiting { made, new_user_turn, answer: Some(answer), answered_at }) =
+                    queue.pop_front()
                 else {
                     break;
                 };
