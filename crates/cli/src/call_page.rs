@@ -197,9 +197,7 @@ impl CallPage {
                 continue;
             }
             let body = &event.body;
-            let facts = ["when", "rung", "track", "count"].map(|name| event_line::text(&body[name]));
-            let facts: Vec<_> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| &**fact).collect();
-            let facts = if facts.is_empty() { event.kind.clone() } else { facts.join(", ") };
+            let facts = facts(event);
             let _ = writeln!(text, "  {}  {}", moment::format_utc(event.at), plain::line(&facts));
             text.push_str(&indented(&said));
         }
@@ -219,6 +217,16 @@ impl CallPage {
     fn timeline(&self, lang: Lang) -> String {
         self.events.iter().map(|event| format!("  {}", event_line::of_call(event, lang))).collect()
     }
+}
+
+/// When something was said, on which rung of the ladder, and because of how many of what: `after: hint (repeat ×3)`.
+fn facts(event: &StoredEvent) -> String {
+    let [when, rung, track, count] =
+        ["when", "rung", "track", "count"].map(|name| event_line::text(&event.body[name]));
+    let what = if rung.is_empty() { &*event.kind } else { &*rung };
+    let when = if when.is_empty() { String::new() } else { format!("{when}: ") };
+    let why = if track.is_empty() { String::new() } else { format!(" ({track} ×{count})") };
+    format!("{when}{what}{why}")
 }
 
 /// Whether the same call may run again, as the verdict says.

@@ -9,8 +9,8 @@ use unstuck_store::{EventType, StoredEvent};
 
 use crate::{columns, moment, plain};
 
-/// How much of a session's name stands in a line.
-const SESSION: usize = 8;
+/// How wide the column of sessions is.
+const SESSION: usize = 14;
 /// How wide the column of words is.
 const WORD: usize = 9;
 
@@ -51,6 +51,15 @@ pub(crate) fn of_timeline(event: &StoredEvent, lang: Lang) -> String {
     let at = moment::format_utc(event.at);
     let session = columns::left(&session, SESSION);
     format!("{:>6}  {at}  {session}  {call}{}\n", event.seq.0, told(event, lang, Some(200)))
+}
+
+/// A session's name in few columns: its beginning, by which it can be named, and its end, by which it can be told from others.
+fn short_session(name: &str) -> String {
+    let signs: Vec<char> = plain::line(name).chars().collect();
+    match signs.len() > SESSION {
+        true => signs[..8].iter().chain(['…'].iter()).chain(&signs[signs.len() - 5..]).collect(),
+        false => signs.into_iter().collect(),
+    }
 }
 
 /// The event as one line among those of its call, with its end.
@@ -196,7 +205,7 @@ mod tests {
     use unstuck_store::Bookmark;
 
     fn event(kind: &str, body: Value) -> StoredEvent {
-        let session = Some("0123456789".to_owned());
+        let session = Some("0123456789abcdef".to_owned());
         StoredEvent {
             seq: Bookmark(7),
             at: 0,
@@ -211,7 +220,7 @@ mod tests {
     #[track_caller]
     fn check(kind: &str, body: Value, expected: &str) {
         let shown = of_timeline(&event(kind, body), Lang::En);
-        let expected = format!("     7  1970-01-01 00:00:00Z  01234567  #3 {expected}\n");
+        let expected = format!("     7  1970-01-01 00:00:00Z  01234567…bcdef  #3 {expected}\n");
         assert_eq!(shown, expected);
     }
 
