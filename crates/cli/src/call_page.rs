@@ -196,7 +196,6 @@ impl CallPage {
             if said.is_empty() {
                 continue;
             }
-            let body = &event.body;
             let facts = facts(event);
             let _ = writeln!(text, "  {}  {}", moment::format_utc(event.at), plain::line(&facts));
             text.push_str(&indented(&said));

@@ -45,8 +45,7 @@ impl<'e> WireEvent<'e> {
 
 /// The event as one line of the whole timeline, with its bookmark first and its end.
 pub(crate) fn of_timeline(event: &StoredEvent, lang: Lang) -> String {
-    let session =
-        plain::line(event.session.as_deref().unwrap_or("-")).chars().take(SESSION).collect::<String>();
+    let session = short_session(event.session.as_deref().unwrap_or("-"));
     let call = event.call.map(|call| format!("#{call} ")).unwrap_or_default();
     let at = moment::format_utc(event.at);
     let session = columns::left(&session, SESSION);

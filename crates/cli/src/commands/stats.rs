@@ -216,21 +216,21 @@ fn costs(stats: &Stats, lang: Lang) -> String {
     let through_took = moment::span(stats.let_through_ms);
     let mut text = match lang {
         Lang::En => format!(
-            "\nWasted: {repeats} failures that the session had met before, {wasted}\n\
-             Saved: {refused} calls refused before they ran, about {saved} ({blind} without an estimate)\n"
+            "\nWasted: {wasted} (failures that the session had met before: {repeats})\n\
+             Saved: about {saved} (calls refused before they ran: {refused}, without an estimate: {blind})\n"
         ),
         Lang::Zh => format!(
-            "\n浪费：{repeats} 次失败在本会话中已出现过，用时 {wasted}\n\
-             节省：{refused} 次调用在运行前被拒绝，约 {saved}（其中 {blind} 次无法估计）\n"
+            "\n浪费：{wasted}（本会话中已出现过的失败：{repeats} 次）\n\
+             节省：约 {saved}（运行前被拒绝的调用：{refused} 次，其中无法估计：{blind} 次）\n"
         ),
     };
     if through > 0 {
         text.push_str(&match lang {
             Lang::En => format!(
-                "Could have been saved: {through} calls ran that would have been refused; {through_failed} of them failed, {through_took}\n"
+                "Could have been saved: {through_took} (calls that ran although they would have been refused: {through}, failed: {through_failed})\n"
             ),
             Lang::Zh => format!(
-                "本可节省：{through} 次本应被拒绝的调用仍然运行，其中 {through_failed} 次失败，用时 {through_took}\n"
+                "本可节省：{through_took}（本应被拒绝却仍然运行的调用：{through} 次，其中失败：{through_failed} 次）\n"
             ),
         });
     }
