@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use unstuck_judge::Lang;
-use unstuck_store::{EventType, StoredEvent};
+use unstuck_store::{EventType, StoredEvent, UnreadEvent};
 
-use crate::{columns, moment, plain};
+use crate::{columns, lines, moment, plain};
 
 /// How wide the column of sessions is.
 const SESSION: usize = 14;
@@ -25,7 +26,15 @@ pub(crate) struct WireEvent<'e> {
     kind: &'e str,
     session: Option<&'e str>,
     call: Option<i64>,
-    body: &'e Value,
+    body: WireBody<'e>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireBody<'e> {
+    Read(&'e Value),
+    /// As it stands in the store.
+    Unread(&'e RawValue),
 }
 
 impl<'e> WireEvent<'e> {
@@ -38,8 +47,25 @@ impl<'e> WireEvent<'e> {
             kind: &event.kind,
             session: event.session.as_deref(),
             call: event.call,
-            body: &event.body,
+            body: WireBody::Read(&event.body),
         }
+    }
+}
+
+/// The event as one line of JSON. The body is passed on as it was written, if it fits on a line.
+pub(crate) fn to_json(event: UnreadEvent) -> String {
+    match serde_json::from_str::<&RawValue>(&event.body) {
+        Ok(body) if !event.body.contains(['\n', '\r']) => lines::json(&WireEvent {
+            seq: event.seq.0,
+            at: moment::format_iso(event.at),
+            at_ms: event.at,
+            channel: &event.channel,
+            kind: &event.kind,
+            session: event.session.as_deref(),
+            call: event.call,
+            body: WireBody::Unread(body),
+        }),
+        Ok(_) | Err(_) => lines::json(&WireEvent::new(&event.read())),
     }
 }
 
@@ -272,6 +298,21 @@ mod tests {
         check("tool:levitated", json!({"height":3}), r#"· tool:levitated {"height":3}"#);
         check("tool:start", json!({"phase":"two"}), r#"· tool:start {"phase":"two"}"#);
         check("tool:start", json!("no object"), r#"· tool:start "no object""#);
+    }
+
+    #[test]
+    fn json_is_one_line_whatever_the_body_is() {
+        let check = |body: &str, expected: &str| {
+            let StoredEvent { seq, at, channel, kind, session, call, .. } = event("ask", Value::Null);
+            let line = to_json(UnreadEvent { seq, at, channel, kind, session, call, body: body.to_owned() });
+            assert_eq!(line.lines().count(), 1, "{line}");
+            assert!(line.trim_end().ends_with(&format!(r#","call":3,"body":{expected}}}"#)), "{line}");
+            assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["at"], "1970-01-01T00:00:00.000Z");
+        };
+        check(r#"{"text": "as written"}"#, r#"{"text": "as written"}"#);
+        check("{\n  \"text\": 1\n}", r#"{"text":1}"#);
+        check("no JSON\n", r#""no JSON\n""#);
+        check("", r#""""#);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, Retrying, Ruling, Severity, Who};
 pub use error::StoreError;
-pub use event::{Bookmark, Channel, EventType, StoredEvent};
+pub use event::{Bookmark, Channel, EventType, StoredEvent, UnreadEvent};
 pub use filesystem::Filesystem;
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};

@@ -7,7 +7,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use crate::error::StoreError;
-use crate::event::{Bookmark, COLUMNS, Channel, StoredEvent};
+use crate::event::{Bookmark, COLUMNS, Channel, UnreadEvent};
 use crate::store::Store;
 
 /// How many events are in memory at once.
@@ -132,7 +132,7 @@ impl Store {
         wanted: &Wanted,
         after: Bookmark,
         up_to: Bookmark,
-        mut each: impl FnMut(StoredEvent) -> Result<(), E>,
+        mut each: impl FnMut(UnreadEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut seen = after;
         loop {
@@ -152,7 +152,7 @@ impl Store {
         wanted: &Wanted,
         after: Bookmark,
         up_to: Bookmark,
-    ) -> Result<Vec<StoredEvent>, StoreError> {
+    ) -> Result<Vec<UnreadEvent>, StoreError> {
         let (condition, values) = wanted.condition();
         let sql = format!(
             "SELECT {COLUMNS} FROM event LEFT JOIN session ON session.id = event.session
@@ -163,7 +163,7 @@ impl Store {
         let values = [place(after), place(up_to)].into_iter().chain(values);
         let wrong = self.wrong();
         let mut statement = self.connection.prepare_cached(&sql).map_err(&wrong)?;
-        let rows = statement.query_map(params_from_iter(values), StoredEvent::read).map_err(&wrong)?;
+        let rows = statement.query_map(params_from_iter(values), UnreadEvent::from_row).map_err(&wrong)?;
         rows.collect::<Result<_, _>>().map_err(wrong)
     }
 }
@@ -251,7 +251,7 @@ mod tests {
         let rows = Rows::empty();
         rows.event(rows.session("one"), "telepathy", "thought", r#"{"of":["sheep"]}"#);
         rows.run("DELETE FROM session");
-        let event = rows.store().page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0);
+        let event = rows.store().page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0).read();
         let shown = (&*event.channel, &*event.kind, event.session, event.body.to_string());
         assert_eq!(shown, ("telepathy", "thought", None, r#"{"of":["sheep"]}"#.to_owned()));
     }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use unstuck_judge::Lang;
-use unstuck_store::{Bookmark, Channel, Store, StoreError, StoredEvent, Wanted};
+use unstuck_store::{Bookmark, Channel, Store, StoreError, Wanted};
 
 use crate::cellar::Cellar;
-use crate::event_line::{self, WireEvent};
+use crate::event_line;
 use crate::exit::{CommandError, ExitStatus};
 use crate::find_session::find_session;
-use crate::lines;
 use crate::reader::{self, Pause};
 use crate::ui::Ui;
 
@@ -107,11 +106,11 @@ fn show(
     up_to: Bookmark,
 ) -> Result<bool, CommandError> {
     let (mut any, lang) = (false, ui.lang());
-    store.events(wanted, after, up_to, |event: StoredEvent| {
+    store.events(wanted, after, up_to, |event| {
         any = true;
         match json {
-            true => ui.say(&lines::json(&WireEvent::new(&event))),
-            false => ui.say(&event_line::of_timeline(&event, lang)),
+            true => ui.say(&event_line::to_json(event)),
+            false => ui.say(&event_line::of_timeline(&event.read(), lang)),
         }
     })?;
     Ok(any)
