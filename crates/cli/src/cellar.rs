@@ -139,14 +139,19 @@ impl Cellar {
     }
 
     fn bench(&self) -> Bench {
-        let problems = self.settings.problems();
         Bench {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
             mode: self.mode(),
             lang: self.lang(),
             seal_after: millis(self.settings.store().seal_after),
-            problems: ProblemAges { new_for: problems.new_for, resolved_after: problems.resolved_after },
+            problems: self.problem_ages(),
         }
+    }
+
+    /// What makes a problem new, and what makes it resolved.
+    pub(crate) fn problem_ages(&self) -> ProblemAges {
+        let problems = self.settings.problems();
+        ProblemAges { new_for: problems.new_for, resolved_after: problems.resolved_after }
     }
 
     /// The language of what is said to models.

@@ -54,6 +54,14 @@ pub(crate) enum CommandError {
     NotMade { path: PathBuf, source: io::Error },
     #[error("could not start the editor {editor}: {why}")]
     NoEditor { editor: String, why: String },
+    #[error("no session is called {name}")]
+    NoSuchSession { name: String, nearest: Option<String> },
+    #[error("no call and no problem is called {asked}")]
+    NothingCalled { asked: String },
+    #[error("no problem is called {asked}")]
+    NoSuchProblem { asked: String },
+    #[error("{asked} may mean one of several:\n  {}", candidates.join("\n  "))]
+    Ambiguous { asked: String, candidates: Vec<String> },
     #[error("could not read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("could not read standard input: {0}")]
@@ -91,6 +99,17 @@ impl CommandError {
             }
             CommandError::Settings(error) => error.hint(),
             CommandError::NoEditor { .. } => Some("set VISUAL or EDITOR to an editor you have".to_owned()),
+            CommandError::NoSuchSession { nearest, .. } => {
+                let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
+                Some(format!("{}`unstuck stats --by session` lists all", nearest.unwrap_or_default()))
+            }
+            CommandError::NothingCalled { .. } => Some(
+                "`unstuck log` shows calls as #N, `unstuck problems --all` shows problems as e1:…".to_owned(),
+            ),
+            CommandError::NoSuchProblem { .. } => {
+                Some("`unstuck problems --all` shows all, as e1:…".to_owned())
+            }
+            CommandError::Ambiguous { .. } => Some("write more of it, or a call as #N".to_owned()),
             CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
             CommandError::Store(error) => match error {
                 StoreError::NotOurs { .. } => Some(
@@ -134,7 +153,11 @@ impl CommandError {
             | CommandError::NoSuchKind { .. }
             | CommandError::NoSuchSetting { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
-            CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
+            CommandError::Ambiguous { .. } => ExitStatus::Usage,
+            CommandError::NoSuchSession { .. }
+            | CommandError::NothingCalled { .. }
+            | CommandError::NoSuchProblem { .. }
+            | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
             CommandError::NoPlace { .. }
             | CommandError::NotMade { .. }
             | CommandError::NoEditor { .. }

@@ -52,7 +52,8 @@ pub(crate) fn diagnosis(report: &Report, command: Option<&str>, lang: Lang) -> S
     text
 }
 
-fn again(again: Again, fix_by: FixBy, lang: Lang) -> String {
+/// Says whether the same call may run again.
+pub(crate) fn again(again: Again, fix_by: FixBy, lang: Lang) -> String {
     let who = match (lang, fix_by) {
         (Lang::En, FixBy::Wait) => "waiting",
         (Lang::En, FixBy::Model) => "the caller",
@@ -77,7 +78,8 @@ fn again(again: Again, fix_by: FixBy, lang: Lang) -> String {
     }
 }
 
-fn done(effect: Effect, lang: Lang) -> &'static str {
+/// Says what the call may have done.
+pub(crate) fn done(effect: Effect, lang: Lang) -> &'static str {
     match (lang, effect) {
         (Lang::En, Effect::Nothing) => "nothing was changed",
         (Lang::En, Effect::Maybe) => "it may have changed something before it failed",

@@ -1,14 +1,22 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
 mod alive;
+mod call_page;
 mod cellar;
+mod columns;
 mod commands;
 mod desk;
+mod event_line;
 mod exit;
 mod explain;
+mod find_session;
 mod knowledge;
 mod lines;
+mod moment;
 mod nearest;
+mod plain;
+mod problem_page;
+mod reader;
 mod recorder;
 mod settings;
 mod summary;
@@ -43,8 +51,12 @@ enum Command {
     Config(commands::config::ConfigArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
     Hook(commands::hook::HookArgs),
+    Log(commands::log::LogArgs),
+    Problems(commands::problems::ProblemsArgs),
     Replay(commands::replay::ReplayArgs),
     Rules(commands::rules::RulesArgs),
+    Show(commands::show::ShowArgs),
+    Stats(commands::stats::StatsArgs),
 }
 
 fn main() -> ExitCode {
@@ -83,8 +95,12 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
         Command::Hook(args) => commands::hook::run(ui, args),
+        Command::Log(args) => commands::log::run(ui, &cellar, args),
+        Command::Problems(args) => commands::problems::run(ui, &cellar, args),
         Command::Replay(args) => commands::replay::run(ui, &cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
+        Command::Show(args) => commands::show::run(ui, &cellar, args),
+        Command::Stats(args) => commands::stats::run(ui, &cellar, args),
     }
 }
 

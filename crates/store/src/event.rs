@@ -105,18 +105,51 @@ pub(crate) const COLUMNS: &str =
     "event.seq, event.at, event.channel, event.type, session.name, event.call, event.body";
 
 impl StoredEvent {
-    /// Reads the columns named in [`COLUMNS`]. A body that is no JSON is handed on as a text.
+    /// Reads the columns named in [`COLUMNS`].
     pub(crate) fn read(row: &Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
-        let body: String = row.get(6)?;
-        Ok(StoredEvent {
+        UnreadEvent::from_row(row).map(UnreadEvent::read)
+    }
+}
+
+/// A [`StoredEvent`] whose body is still the text its writer wrote. Reading a million bodies only to write them out again
+/// costs more than everything else about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadEvent {
+    /// Its place.
+    pub seq: Bookmark,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// Who it is for.
+    pub channel: String,
+    /// What it is.
+    pub kind: String,
+    /// The session's name.
+    pub session: Option<String>,
+    /// The call's number.
+    pub call: Option<i64>,
+    /// A JSON object, if its writer was sane.
+    pub body: String,
+}
+
+impl UnreadEvent {
+    /// Takes the columns named in [`COLUMNS`].
+    pub(crate) fn from_row(row: &Row<'_>) -> Result<UnreadEvent, rusqlite::Error> {
+        Ok(UnreadEvent {
             seq: Bookmark(row.get::<_, i64>(0)?.unsigned_abs()),
             at: row.get::<_, i64>(1)?.unsigned_abs(),
             channel: row.get(2)?,
             kind: row.get(3)?,
             session: row.get(4)?,
             call: row.get(5)?,
-            body: serde_json::from_str(&body).unwrap_or(Value::String(body)),
+            body: row.get(6)?,
         })
+    }
+
+    /// Reads the body. One that is no JSON is handed on as a text.
+    pub fn read(self) -> StoredEvent {
+        let UnreadEvent { seq, at, channel, kind, session, call, body } = self;
+        let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
+        StoredEvent { seq, at, channel, kind, session, call, body }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod alert_rule;
 mod brake;
+mod calls;
 mod database;
 mod entry;
 mod error;
@@ -17,27 +18,36 @@ mod migrate;
 mod pack;
 mod problem;
 mod problem_state;
+mod problems;
 mod record;
 mod root;
+#[cfg(test)]
+mod rows;
 mod seal;
 mod spool;
 mod standing;
 mod state;
+mod stats;
 mod store;
 mod stored_entry;
+mod timeline;
 
 pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use brake::Retry;
+pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
     Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Who,
 };
 pub use error::StoreError;
-pub use event::{Bookmark, Channel, EventType, StoredEvent};
+pub use event::{Bookmark, Channel, EventType, StoredEvent, UnreadEvent};
 pub use filesystem::Filesystem;
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
+pub use problems::{Problem, ProblemSession};
 pub use record::{Bench, Mode, Said};
 pub use root::Root;
 pub use seal::Sealed;
 pub use state::CallState;
+pub use stats::{ATTEMPTS, Attempts, GroupBy, Stats, StatsKey, StatsScope};
 pub use store::Store;
+pub use timeline::{StoredSession, Wanted};

@@ -3,5 +3,9 @@
 pub(crate) mod config;
 pub(crate) mod diagnose;
 pub(crate) mod hook;
+pub(crate) mod log;
+pub(crate) mod problems;
 pub(crate) mod replay;
 pub(crate) mod rules;
+pub(crate) mod show;
+pub(crate) mod stats;

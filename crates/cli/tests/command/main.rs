@@ -2,12 +2,17 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
+mod agent;
 mod bad_input;
 mod config;
 mod diagnose_jsonl;
 mod diagnose_piped;
 mod diagnose_run;
 mod false_alarms;
+mod log;
+mod problems;
 mod replay;
 mod rules;
+mod show;
+mod stats;
 mod world;

@@ -1,0 +1,120 @@
+//! `unstuck show`: one call's life, or one recurring problem.
+
+use unstuck_store::{Problem, Store, StoredCall};
+
+use crate::call_page::CallPage;
+use crate::cellar::{self, Cellar};
+use crate::exit::{CommandError, ExitStatus};
+use crate::plain;
+use crate::problem_page::ProblemPage;
+use crate::ui::Ui;
+
+/// What a problem's name begins with.
+const CAUSE: &str = "e1:";
+/// A problem may be named by no less than this much of the rest.
+const LEAST: usize = 4;
+/// How many candidates are listed.
+const LISTED: u32 = 10;
+
+/// Show one call's life, or one recurring problem
+///
+/// A call is named by its number (12 or #12), by the name its host gives it, or by enough of that. A problem is named by its
+/// fingerprint (e1:…) or enough of it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unstuck show 12                  states, attempts, diagnosis, what was said and why, output
+  unstuck show toolu_01AbC         the same, by the name the agent's program gives it
+  unstuck show e1:k3fq             one problem: how often, where, since when, what helps
+  unstuck show --json 12           one JSON object")]
+pub(crate) struct ShowArgs {
+    /// A call or a problem
+    #[arg(value_name = "CALL|PROBLEM")]
+    what: String,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ShowArgs) -> Result<ExitStatus, CommandError> {
+    let store = cellar.to_read()?;
+    let (now, lang) = (cellar::now(), ui.lang());
+    match find(&store, args.what.trim())? {
+        Found::Call(call) => {
+            let page = CallPage::read(&store, *call)?;
+            match args.json {
+                true => ui.json(&page.to_wire())?,
+                false => ui.say(&page.text(now, lang))?,
+            }
+        }
+        Found::Problem(problem) => {
+            let page = ProblemPage::read(&store, problem, now, &cellar.problem_ages(), lang)?;
+            match args.json {
+                true => ui.json(&page.to_wire())?,
+                false => ui.say(&page.text(now, lang))?,
+            }
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+enum Found {
+    Call(Box<StoredCall>),
+    Problem(Problem),
+}
+
+fn find(store: &Store, asked: &str) -> Result<Found, CommandError> {
+    // Our own number is tried first: it is what every list of ours shows.
+    if let Ok(number) = asked.strip_prefix('#').unwrap_or(asked).parse()
+        && let Some(call) = store.call(number)?
+    {
+        return Ok(Found::Call(Box::new(call)));
+    }
+    let mut calls = store.calls_named(asked, LISTED)?;
+    let exactly = calls.len() == 1 && calls[0].key == asked;
+    let problems = if exactly { Vec::new() } else { problems_like(store, asked)? };
+    match (calls.len(), problems.len()) {
+        (0, 0) => Err(CommandError::NothingCalled { asked: asked.to_owned() }),
+        (1, 0) => Ok(Found::Call(Box::new(calls.remove(0)))),
+        (0, 1) => problems
+            .into_iter()
+            .next()
+            .map(Found::Problem)
+            .ok_or_else(|| CommandError::NothingCalled { asked: asked.to_owned() }),
+        (_, _) => {
+            let calls = calls.iter().map(|call| {
+                let (key, label) = (plain::short(&call.key, 60), plain::short(&call.label, 60));
+                format!("#{}  {key}  {}  {label}", call.id, plain::short(&call.session, 20))
+            });
+            let candidates = calls.chain(problems.iter().map(candidate)).collect();
+            Err(CommandError::Ambiguous { asked: asked.to_owned(), candidates })
+        }
+    }
+}
+
+/// The problems that somebody may mean, with or without the beginning that all have.
+fn problems_like(store: &Store, asked: &str) -> Result<Vec<Problem>, CommandError> {
+    let rest = asked.strip_prefix(CAUSE).unwrap_or(asked);
+    match rest.len() < LEAST {
+        true => Ok(Vec::new()),
+        false => Ok(store.problems_like(&format!("{CAUSE}{rest}"))?),
+    }
+}
+
+fn candidate(problem: &Problem) -> String {
+    format!("{}  {}  {}", problem.cause, problem.kind, plain::short(&problem.title, 60))
+}
+
+/// The one problem that somebody means.
+pub(crate) fn find_problem(store: &Store, asked: &str) -> Result<Problem, CommandError> {
+    let mut problems = problems_like(store, asked.trim())?;
+    match (problems.pop(), problems.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (Some(last), false) => {
+            problems.push(last);
+            let candidates = problems.iter().take(LISTED as usize).map(candidate).collect();
+            Err(CommandError::Ambiguous { asked: asked.to_owned(), candidates })
+        }
+        (None, _) => Err(CommandError::NoSuchProblem { asked: asked.to_owned() }),
+    }
+}

@@ -1,0 +1,332 @@
+//! One event of the timeline: as JSON, and as a short line for people. What only a newer version knows is shown whole.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use unstuck_judge::Lang;
+use unstuck_store::{EventType, StoredEvent, UnreadEvent};
+
+use crate::{columns, lines, moment, plain};
+
+/// How wide the column of sessions is.
+const SESSION: usize = 14;
+/// How wide the column of words is.
+const WORD: usize = 9;
+
+/// An event exactly as it is printed.
+#[derive(Serialize)]
+pub(crate) struct WireEvent<'e> {
+    seq: u64,
+    at: String,
+    at_ms: u64,
+    channel: &'e str,
+    #[serde(rename = "type")]
+    kind: &'e str,
+    session: Option<&'e str>,
+    call: Option<i64>,
+    body: WireBody<'e>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireBody<'e> {
+    Read(&'e Value),
+    /// As it stands in the store.
+    Unread(&'e RawValue),
+}
+
+impl<'e> WireEvent<'e> {
+    pub(crate) fn new(event: &'e StoredEvent) -> WireEvent<'e> {
+        WireEvent {
+            seq: event.seq.0,
+            at: moment::format_iso(event.at),
+            at_ms: event.at,
+            channel: &event.channel,
+            kind: &event.kind,
+            session: event.session.as_deref(),
+            call: event.call,
+            body: WireBody::Read(&event.body),
+        }
+    }
+}
+
+/// The event as one line of JSON. The body is passed on as it was written, if it fits on a line.
+pub(crate) fn to_json(event: UnreadEvent) -> String {
+    match serde_json::from_str::<&RawValue>(&event.body) {
+        Ok(body) if !event.body.contains(['\n', '\r']) => lines::json(&WireEvent {
+            seq: event.seq.0,
+            at: moment::format_iso(event.at),
+            at_ms: event.at,
+            channel: &event.channel,
+            kind: &event.kind,
+            session: event.session.as_deref(),
+            call: event.call,
+            body: WireBody::Unread(body),
+        }),
+        Ok(_) | Err(_) => lines::json(&WireEvent::new(&event.read())),
+    }
+}
+
+/// The event as one line of the whole timeline, with its bookmark first and its end.
+pub(crate) fn of_timeline(event: &StoredEvent, lang: Lang) -> String {
+    let session = short_session(event.session.as_deref().unwrap_or("-"));
+    let call = event.call.map(|call| format!("#{call} ")).unwrap_or_default();
+    let at = moment::format_utc(event.at);
+    let session = columns::left(&session, SESSION);
+    format!("{:>6}  {at}  {session}  {call}{}\n", event.seq.0, told(event, lang, Some(200)))
+}
+
+/// A session's name in few columns: its beginning, by which it can be named, and its end, by which it can be told from others.
+fn short_session(name: &str) -> String {
+    let signs: Vec<char> = plain::line(name).chars().collect();
+    match signs.len() > SESSION {
+        true => signs[..8].iter().chain(['…'].iter()).chain(&signs[signs.len() - 5..]).collect(),
+        false => signs.into_iter().collect(),
+    }
+}
+
+/// The event as one line among those of its call, with its end.
+pub(crate) fn of_call(event: &StoredEvent, lang: Lang) -> String {
+    format!("{}  {}\n", moment::format_utc(event.at), told(event, lang, None))
+}
+
+/// Sign, word and message; the message no longer than asked for.
+fn told(event: &StoredEvent, lang: Lang, most: Option<usize>) -> String {
+    let known = event.kind.parse().ok().map(|kind| line(kind, &event.body, lang));
+    match known {
+        Some((sign, word, message)) if !message.is_empty() => {
+            let message = match most {
+                Some(most) => plain::short(&message, most),
+                None => plain::line(&message).into_owned(),
+            };
+            format!("{sign} {} {message}", columns::left(word, WORD))
+        }
+        Some(_) | None => {
+            let body = event.body.to_string();
+            format!("· {} {}", columns::left(&plain::line(&event.kind), WORD), plain::line(&body))
+        }
+    }
+}
+
+/// What an event of a known type says. An empty message means that its body is not as this version writes it.
+fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static str, String) {
+    let say = |en: &'static str, zh: &'static str| match lang {
+        Lang::En => en,
+        Lang::Zh => zh,
+    };
+    let field = |name: &str| text(&body[name]);
+    let parts =
+        |parts: &[&str]| parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(": ");
+    match kind {
+        EventType::ToolStart => {
+            let attempt = match (body["attempt"].as_u64(), lang) {
+                (Some(2..), Lang::En) => format!(" (attempt {})", field("attempt")),
+                (Some(2..), Lang::Zh) => format!("（第 {} 次尝试）", field("attempt")),
+                (Some(_) | None, _) => String::new(),
+            };
+            ("▶", say("start", "开始"), with(label(body), &attempt))
+        }
+        EventType::ToolRetry => ("↻", say("retry", "重试"), retry(body, lang)),
+        EventType::ToolError => {
+            let label = label(&body["call"]);
+            ("✗", say("failed", "失败"), parts(&[&label, &field("kind"), &field("error")]))
+        }
+        EventType::ToolEnd => {
+            let sign = if body["ok"] == Value::Bool(true) { "✓" } else { "✗" };
+            let took = body["took_ms"].as_u64().map(|took| match lang {
+                Lang::En => format!(" in {}", moment::span(took)),
+                Lang::Zh => format!("，用时 {}", moment::span(took)),
+            });
+            (sign, say("end", "结束"), with(field("state").into_owned(), &took.unwrap_or_default()))
+        }
+        EventType::ToolAdvice => ("!", say("advice", "建议"), parts(&[&field("rung"), &field("text")])),
+        EventType::ToolDenied => {
+            let by = match (&*field("by"), lang) {
+                ("person", Lang::En) => "a person said no",
+                ("person", Lang::Zh) => "由人拒绝",
+                (_, _) => "",
+            };
+            let message = parts(&[by, &label(body), &field("text")]);
+            (
+                "⊘",
+                say("denied", "拒绝"),
+                if message.is_empty() { field("rung").into_owned() } else { message },
+            )
+        }
+        EventType::Error => {
+            let message = parts(&[&field("severity"), &field("kind"), &field("message")]);
+            ("✗", say("error", "错误"), message)
+        }
+        EventType::ToolSealed => ("?", say("sealed", "封存"), parts(&[&label(body), &field("text")])),
+        EventType::OwnFault => ("‼", say("own fault", "自身故障"), parts(&[&field("part"), &field("what")])),
+        EventType::Budget => {
+            let state = match (&body["allows_retry"], lang) {
+                (Value::Bool(true), Lang::En) => "retries allowed",
+                (Value::Bool(true), Lang::Zh) => "允许重试",
+                (Value::Bool(false), Lang::En) => "no retries left",
+                (Value::Bool(false), Lang::Zh) => "重试额度已用完",
+                (_, _) => "",
+            };
+            ("◔", say("budget", "额度"), parts(&[&field("name"), state]))
+        }
+        EventType::Breaker => ("⏻", say("breaker", "熔断"), parts(&[&field("name"), &field("state")])),
+        EventType::ProblemNew => ("★", say("new", "新问题"), problem(body)),
+        EventType::ProblemRegressed => ("⟲", say("regressed", "复发"), problem(body)),
+        EventType::Alert => ("⚑", say("alert", "告警"), parts(&[&field("name"), &field("text")])),
+        EventType::Ask => ("?", say("ask", "询问"), field("text").into_owned()),
+        EventType::Halt => ("■", say("halt", "停止"), field("text").into_owned()),
+    }
+}
+
+/// `attempt 2 of 4, waiting 3 s, because rate_limited`, in the reader's language.
+fn retry(body: &Value, lang: Lang) -> String {
+    let (Some(attempt), Some(wait)) = (body["attempt"].as_u64(), body["wait_ms"].as_u64()) else {
+        return text(&body["text"]).into_owned();
+    };
+    let (of, wait, because) = (text(&body["of"]), moment::span(wait), text(&body["because"]));
+    match lang {
+        Lang::En => format!("attempt {attempt} of {of}, waiting {wait}, because {because}"),
+        Lang::Zh => format!("第 {attempt} 次尝试（共 {of} 次），等待 {wait}，原因：{because}"),
+    }
+}
+
+/// `path_not_found: npm error … (e1:abcdefgh)`: enough of the cause to look it up.
+fn problem(body: &Value) -> String {
+    let cause: String = text(&body["cause"]).chars().take(13).collect();
+    let (kind, title) = (text(&body["kind"]), text(&body["title"]));
+    match (&*kind, &*title) {
+        ("", _) => String::new(),
+        (kind, "") => format!("{kind} ({cause})"),
+        (kind, title) => format!("{kind} ({cause}): {title}"),
+    }
+}
+
+/// The call in one line: its label, or its tool.
+fn label(call: &Value) -> String {
+    let (label, tool) = (text(&call["label"]), text(&call["tool"]));
+    if label.is_empty() { tool.into_owned() } else { label.into_owned() }
+}
+
+/// A text with an addition, or nothing without the text.
+fn with(text: String, addition: &str) -> String {
+    if text.is_empty() { text } else { text + addition }
+}
+
+/// A value as text; an absent one is empty.
+pub(crate) fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use unstuck_store::Bookmark;
+
+    fn event(kind: &str, body: Value) -> StoredEvent {
+        let session = Some("0123456789abcdef".to_owned());
+        StoredEvent {
+            seq: Bookmark(7),
+            at: 0,
+            channel: "progress".to_owned(),
+            kind: kind.to_owned(),
+            session,
+            call: Some(3),
+            body,
+        }
+    }
+
+    #[track_caller]
+    fn check(kind: &str, body: Value, expected: &str) {
+        let shown = of_timeline(&event(kind, body), Lang::En);
+        let expected = format!("     7  1970-01-01 00:00:00Z  01234567…bcdef  #3 {expected}\n");
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn every_known_event_is_a_short_sentence() {
+        check("tool:start", json!({"tool":"Bash","label":"npm ci","attempt":1}), "▶ start     npm ci");
+        check("tool:start", json!({"tool":"Bash","attempt":2}), "▶ start     Bash (attempt 2)");
+        check(
+            "tool:retry",
+            json!({"attempt":2,"of":4,"wait_ms":3000,"because":"rate_limited"}),
+            "↻ retry     attempt 2 of 4, waiting 3.0 s, because rate_limited",
+        );
+        check(
+            "tool:error",
+            json!({"call":{"label":"npm ci"},"kind":"network","error":"ECONNREFUSED"}),
+            "✗ failed    npm ci: network: ECONNREFUSED",
+        );
+        check(
+            "tool:end",
+            json!({"ok":true,"state":"completed","took_ms":900}),
+            "✓ end       completed in 900 ms",
+        );
+        check("tool:advice", json!({"rung":"hint","text":"Same again."}), "! advice    hint: Same again.");
+        check("tool:denied", json!({"rung":"deny","text":"No."}), "⊘ denied    No.");
+        check("tool:denied", json!({"by":"person"}), "⊘ denied    a person said no");
+        check(
+            "error",
+            json!({"severity":"warn","kind":"network","message":"x"}),
+            "✗ error     warn: network: x",
+        );
+        check(
+            "tool:sealed",
+            json!({"label":"npm ci","text":"was running"}),
+            "? sealed    npm ci: was running",
+        );
+        check("own_fault", json!({"part":"hook","what":"bad JSON"}), "‼ own fault hook: bad JSON");
+        check("budget", json!({"name":"api","allows_retry":false}), "◔ budget    api: no retries left");
+        check("breaker", json!({"name":"api","state":"open"}), "⏻ breaker   api: open");
+        check(
+            "problem:new",
+            json!({"cause":"e1:abcdefghijklmnop","kind":"network","title":"x"}),
+            "★ new       network (e1:abcdefghij): x",
+        );
+        check("alert", json!({"name":"halted","text":"look"}), "⚑ alert     halted: look");
+        check("halt", json!({"text":"Stop."}), "■ halt      Stop.");
+    }
+
+    #[test]
+    fn what_this_version_does_not_know_is_shown_whole() {
+        check("tool:levitated", json!({"height":3}), r#"· tool:levitated {"height":3}"#);
+        check("tool:start", json!({"phase":"two"}), r#"· tool:start {"phase":"two"}"#);
+        check("tool:start", json!("no object"), r#"· tool:start "no object""#);
+    }
+
+    #[test]
+    fn json_is_one_line_whatever_the_body_is() {
+        let check = |body: &str, expected: &str| {
+            let StoredEvent { seq, at, channel, kind, session, call, .. } = event("ask", Value::Null);
+            let line = to_json(UnreadEvent { seq, at, channel, kind, session, call, body: body.to_owned() });
+            assert_eq!(line.lines().count(), 1, "{line}");
+            assert!(line.trim_end().ends_with(&format!(r#","call":3,"body":{expected}}}"#)), "{line}");
+            assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["at"], "1970-01-01T00:00:00.000Z");
+        };
+        check(r#"{"text": "as written"}"#, r#"{"text": "as written"}"#);
+        check("{\n  \"text\": 1\n}", r#"{"text":1}"#);
+        check("no JSON\n", r#""no JSON\n""#);
+        check("", r#""""#);
+    }
+
+    #[test]
+    fn every_type_has_words_in_both_languages() {
+        for kind in EventType::ALL {
+            let [en, zh] = [Lang::En, Lang::Zh].map(|lang| line(*kind, &Value::Null, lang).1);
+            assert!(en.is_ascii() && !zh.is_ascii(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn hostile_text_stays_on_its_line_and_long_text_is_cut() {
+        check("ask", json!({"text":"a\nb\u{1b}[2J"}), "? ask       a b\\u{1b}[2J");
+        let long = of_timeline(&event("ask", json!({"text":"x".repeat(5000)})), Lang::En);
+        assert!(long.chars().count() < 280 && long.ends_with("x…\n"), "{long}");
+    }
+}

@@ -1,0 +1,81 @@
+//! An agent at work: its calls reach the store as they do in life, through `unstuck hook generic`.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::world::{Said, World};
+
+/// When the first call of a made-up day is asked for: 2026-01-21 15:30:16Z.
+pub(crate) const MORNING: u64 = 1_769_009_416_000;
+
+/// Names for calls that need none in particular.
+static COUNTER: AtomicU32 = AtomicU32::new(1);
+
+/// One call from its beginning to its end.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) session: &'a str,
+    /// The host's name for it; any, where it is empty.
+    pub(crate) key: &'a str,
+    pub(crate) command: &'a str,
+    pub(crate) exit: i32,
+    pub(crate) stderr: &'a str,
+    /// When it is asked for; now, where nothing is said.
+    pub(crate) at: Option<u64>,
+    pub(crate) took_ms: u64,
+}
+
+pub(crate) const FINE: Work<'_> =
+    Work { session: "s1", key: "", command: "true", exit: 0, stderr: "", at: None, took_ms: 100 };
+/// A failure whose cause is certain and stays.
+pub(crate) const MISSING: Work<'_> =
+    Work { command: "npm ci", exit: 127, stderr: "bash: npm: command not found", ..FINE };
+
+impl Work<'_> {
+    fn before(&self) -> Value {
+        let mut payload = json!({
+            "event": "before", "session": self.session, "call_id": self.key, "tool": "Bash",
+            "input": { "command": self.command },
+        });
+        if let Some(at) = self.at {
+            payload["at"] = Value::from(at);
+        }
+        payload
+    }
+
+    fn after(&self) -> Value {
+        let mut payload = self.before();
+        payload["event"] = Value::from("after");
+        payload["exit_code"] = Value::from(self.exit);
+        payload["stderr"] = Value::from(self.stderr);
+        payload["duration_ms"] = Value::from(self.took_ms);
+        if let Some(at) = self.at {
+            payload["at"] = Value::from(at + self.took_ms);
+        }
+        payload
+    }
+
+    /// Both halves of the call, as a host hands them in.
+    pub(crate) fn lines(&self) -> String {
+        format!("{}\n{}\n", self.before(), self.after())
+    }
+}
+
+/// Does the work, each half of a call in a hook process of its own. A call that is refused does not run.
+#[track_caller]
+pub(crate) fn work(world: &World, calls: &[Work<'_>]) {
+    for call in calls {
+        let key = format!("call-{}", COUNTER.fetch_add(1, Ordering::Relaxed));
+        let call = Work { key: if call.key.is_empty() { &key } else { call.key }, ..*call };
+        let answer = hook(world, &call.before().to_string()).json();
+        assert_eq!(answer["kept"], "stored", "{answer}");
+        if answer["decision"] == "allow" {
+            assert_eq!(hook(world, &call.after().to_string()).json()["kept"], "stored");
+        }
+    }
+}
+
+pub(crate) fn hook(world: &World, payloads: &str) -> Said {
+    world.run(&["hook", "generic"], payloads)
+}

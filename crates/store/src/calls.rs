@@ -1,0 +1,329 @@
+//! Reads the record of single calls: what was asked, how it went, and everything that was said about it. It never writes.
+
+use rusqlite::{OptionalExtension, Row};
+use serde_json::Value;
+
+use crate::error::StoreError;
+use crate::event::{COLUMNS, StoredEvent};
+use crate::store::Store;
+
+/// A call as it stands in the store. Words are texts, because a newer version may have others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCall {
+    /// Its number here.
+    pub id: i64,
+    /// The session's number.
+    pub session_id: i64,
+    /// The session's name; empty where the session is gone.
+    pub session: String,
+    /// The host's name for the call; empty where it gives none.
+    pub key: String,
+    /// Who made it.
+    pub agent: String,
+    /// The tool.
+    pub tool: String,
+    /// Where it stands.
+    pub state: String,
+    /// When it was asked for, in milliseconds since 1970.
+    pub asked_at: u64,
+    /// When it ended.
+    pub ended_at: Option<u64>,
+    /// How long it took.
+    pub took_ms: Option<u64>,
+    /// Which attempt it was, counted from 1.
+    pub attempt: u32,
+    /// Did it go well? `None` while nobody knows.
+    pub ok: Option<bool>,
+    /// How it ended.
+    pub outcome: Option<String>,
+    /// The exit code or the signal.
+    pub code: Option<i64>,
+    /// The cause, of a failure.
+    pub kind: Option<String>,
+    /// The older word for it.
+    pub error_type: Option<String>,
+    /// May the same call run again, now or later?
+    pub retryable: Option<bool>,
+    /// The rule that named the cause.
+    pub rule: Option<String>,
+    /// What the ladder said before it ran.
+    pub rung_before: String,
+    /// And with its result.
+    pub rung_after: String,
+    /// Was it a failure that the session had already met?
+    pub repeat: bool,
+    /// When a later call of the same intent went well.
+    pub recovered_at: Option<u64>,
+    /// The fingerprint of the exact call.
+    pub call_print: String,
+    /// The fingerprint of what it was meant to do.
+    pub intent_print: String,
+    /// The fingerprint of what stopped it.
+    pub cause_print: Option<String>,
+    /// The call in one short line.
+    pub label: String,
+}
+
+impl StoredCall {
+    /// Its columns, to be selected from [`StoredCall::TABLES`].
+    pub(crate) const COLUMNS: &str = "call.id, call.session, ifnull(session.name, ''), call.key, call.agent, call.tool,
+        call.state, call.asked_at, call.ended_at, call.took_ms, call.attempt, call.ok, call.outcome, call.code,
+        call.kind, call.error_type, call.retryable, call.rule, call.rung_before, call.rung_after, call.repeat,
+        call.recovered_at, call.call_print, call.intent_print, call.cause_print, ifnull(call_text.label, '')";
+    /// The tables they come from.
+    pub(crate) const TABLES: &str = "call LEFT JOIN session ON session.id = call.session
+        LEFT JOIN call_text ON call_text.call = call.id";
+
+    pub(crate) fn read(row: &Row<'_>) -> Result<StoredCall, rusqlite::Error> {
+        let moment = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
+        Ok(StoredCall {
+            id: row.get(0)?,
+            session_id: row.get(1)?,
+            session: row.get(2)?,
+            key: row.get(3)?,
+            agent: row.get(4)?,
+            tool: row.get(5)?,
+            state: row.get(6)?,
+            asked_at: row.get::<_, i64>(7)?.unsigned_abs(),
+            ended_at: moment(8)?,
+            took_ms: moment(9)?,
+            attempt: row.get(10)?,
+            ok: row.get(11)?,
+            outcome: row.get(12)?,
+            code: row.get(13)?,
+            kind: row.get(14)?,
+            error_type: row.get(15)?,
+            retryable: row.get(16)?,
+            rule: row.get(17)?,
+            rung_before: row.get(18)?,
+            rung_after: row.get(19)?,
+            repeat: row.get(20)?,
+            recovered_at: moment(21)?,
+            call_print: row.get(22)?,
+            intent_print: row.get(23)?,
+            cause_print: row.get(24)?,
+            label: row.get(25)?,
+        })
+    }
+}
+
+/// What there is to read of a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StoredCallText {
+    /// Its input, bounded.
+    pub input: String,
+    /// The line that shows the cause; empty where there is none.
+    pub evidence: String,
+    /// The first of its output.
+    pub head: String,
+    /// And the last of it.
+    pub tail: String,
+    /// How many bytes stood between.
+    pub omitted: u64,
+    /// The diagnosis and what follows from it; null for a success.
+    pub verdict: Value,
+    /// The states it went through.
+    pub life: Vec<LifeStep>,
+}
+
+/// One state of a call's life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LifeStep {
+    /// When, in milliseconds since 1970, where that is known.
+    pub at: Option<u64>,
+    /// The state; empty for a bare note.
+    pub state: String,
+    /// What was to be said about it.
+    pub note: String,
+}
+
+impl LifeStep {
+    /// Reads a life. What is no list of steps is one note, so that nothing is hidden.
+    fn all(life: &str) -> Vec<LifeStep> {
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        let step = |step: &Value| match step {
+            Value::Object(_) => {
+                LifeStep { at: step["at"].as_u64(), state: text(&step["state"]), note: text(&step["note"]) }
+            }
+            other => LifeStep { at: None, state: String::new(), note: text(other) },
+        };
+        match serde_json::from_str(life) {
+            Ok(Value::Array(steps)) => steps.iter().map(step).collect(),
+            Ok(other) => vec![step(&other)],
+            Err(_) if life.is_empty() => Vec::new(),
+            Err(_) => vec![step(&Value::from(life))],
+        }
+    }
+}
+
+impl Store {
+    /// The call with this number.
+    pub fn call(&self, id: i64) -> Result<Option<StoredCall>, StoreError> {
+        Ok(self.some_calls("call.id = ?1", "call.id", (id,))?.pop())
+    }
+
+    /// Calls that the host names like this: exactly, or else by how the name begins. The newest first.
+    pub fn calls_named(&self, key: &str, most: u32) -> Result<Vec<StoredCall>, StoreError> {
+        if key.is_empty() {
+            return Ok(Vec::new());
+        }
+        // The names are looked for in the index, which holds them alone; only what is found is read whole.
+        let named = |which: &str| {
+            let ids = format!(
+                "call.id IN (SELECT id FROM call WHERE key <> '' AND {which} ORDER BY id DESC LIMIT ?2)"
+            );
+            self.some_calls(&ids, "call.id DESC", (key, most))
+        };
+        let exactly = named("key = ?1")?;
+        if !exactly.is_empty() {
+            return Ok(exactly);
+        }
+        named("substr(key, 1, length(?1)) = ?1")
+    }
+
+    /// Every attempt at the same call in its session, this one among them, in order.
+    pub fn attempts(&self, call: &StoredCall) -> Result<Vec<StoredCall>, StoreError> {
+        let same = "call.session = ?1 AND call.call_print = ?2";
+        self.some_calls(same, "call.id", (call.session_id, call.call_print.as_str()))
+    }
+
+    /// The last calls that one cause stopped, the newest first.
+    pub fn calls_stopped_by(&self, cause: &str, most: u32) -> Result<Vec<StoredCall>, StoreError> {
+        let of_cause = "call.id IN (SELECT id FROM call WHERE cause_print = ?1 ORDER BY id DESC LIMIT ?2)";
+        self.some_calls(of_cause, "call.id DESC", (cause, most))
+    }
+
+    fn some_calls(
+        &self,
+        which: &str,
+        order: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<StoredCall>, StoreError> {
+        let (columns, tables) = (StoredCall::COLUMNS, StoredCall::TABLES);
+        let wrong = self.wrong();
+        let sql = format!("SELECT {columns} FROM {tables} WHERE {which} ORDER BY {order}");
+        let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
+        let rows = statement.query_map(values, StoredCall::read).map_err(&wrong)?;
+        rows.collect::<Result<_, _>>().map_err(wrong)
+    }
+
+    /// What there is to read of a call; nothing where its texts were removed.
+    pub fn call_text(&self, id: i64) -> Result<StoredCallText, StoreError> {
+        let sql = "SELECT input, evidence, head, tail, omitted, verdict, life FROM call_text WHERE call = ?1";
+        let found = self.connection.query_row(sql, [id], |row| {
+            let (verdict, life) = (row.get::<_, String>(5)?, row.get::<_, String>(6)?);
+            let verdict = match verdict.is_empty() {
+                true => Value::Null,
+                false => serde_json::from_str(&verdict).unwrap_or(Value::String(verdict)),
+            };
+            Ok(StoredCallText {
+                input: row.get(0)?,
+                evidence: row.get(1)?,
+                head: row.get(2)?,
+                tail: row.get(3)?,
+                omitted: row.get::<_, i64>(4)?.unsigned_abs(),
+                verdict,
+                life: LifeStep::all(&life),
+            })
+        });
+        Ok(found.optional().map_err(self.wrong())?.unwrap_or_default())
+    }
+
+    /// Everything that the timeline tells about a call, in order.
+    pub fn events_of(&self, call: &StoredCall) -> Result<Vec<StoredEvent>, StoreError> {
+        let wrong = self.wrong();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM event LEFT JOIN session ON session.id = event.session
+             WHERE event.session = ?1 AND event.call = ?2 ORDER BY event.seq"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
+        let rows = statement.query_map((call.session_id, call.id), StoredEvent::read).map_err(&wrong)?;
+        rows.collect::<Result<_, _>>().map_err(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{Row, Rows};
+
+    fn ids(calls: &[StoredCall]) -> Vec<i64> {
+        calls.iter().map(|call| call.id).collect()
+    }
+
+    #[test]
+    fn a_call_is_found_by_its_number_and_by_the_name_its_host_gives_it() {
+        let rows = Rows::empty();
+        let (one, other) = (rows.session("one"), rows.session("other"));
+        for (session, key) in [(one, "toolu_1"), (one, "toolu_12"), (other, "toolu_12"), (one, "")] {
+            rows.call(&Row { session, key, ..Row::default() });
+        }
+        let store = rows.store();
+        assert_eq!(store.call(4).unwrap().map(|call| (call.id, call.session)), Some((4, "one".to_owned())));
+        assert_eq!(store.call(5).unwrap(), None);
+        let check =
+            |key: &str, expected: &[i64]| assert_eq!(ids(&store.calls_named(key, 9).unwrap()), expected);
+        check("toolu_1", &[1]);
+        check("toolu_12", &[3, 2]);
+        check("tool", &[3, 2, 1]);
+        check("oolu", &[]);
+        check("", &[]);
+        assert_eq!(ids(&store.calls_named("tool", 2).unwrap()), [3, 2]);
+    }
+
+    #[test]
+    fn the_attempts_are_those_of_the_same_call_in_the_same_session() {
+        let rows = Rows::empty();
+        let (one, other) = (rows.session("one"), rows.session("other"));
+        for (session, print) in [(one, "c1:a"), (one, "c1:b"), (other, "c1:a"), (one, "c1:a")] {
+            rows.call(&Row { session, print, ..Row::default() });
+        }
+        let store = rows.store();
+        let first = store.call(1).unwrap().unwrap();
+        assert_eq!(ids(&store.attempts(&first).unwrap()), [1, 4]);
+    }
+
+    #[test]
+    fn the_events_of_a_call_are_its_own_whatever_their_type() {
+        let rows = Rows::empty();
+        let one = rows.session("one");
+        let call = rows.call(&Row { session: one, ..Row::default() });
+        rows.event_of(one, Some(call), "progress", "tool:start", "{}");
+        rows.event_of(one, Some(call + 1), "progress", "tool:start", "{}");
+        rows.event_of(one, Some(call), "progress", "tool:levitated", "{}");
+        let store = rows.store();
+        let call = store.call(call).unwrap().unwrap();
+        let kinds: Vec<_> = store.events_of(&call).unwrap().into_iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, ["tool:start", "tool:levitated"]);
+    }
+
+    #[test]
+    fn a_call_whose_texts_are_gone_can_still_be_read() {
+        let rows = Rows::empty();
+        let call = rows.call(&Row { session: 77, ..Row::default() });
+        let store = rows.store();
+        assert_eq!(
+            store.call(call).unwrap().map(|call| (call.session, call.label)),
+            Some(Default::default())
+        );
+        assert_eq!(store.call_text(call).unwrap(), StoredCallText::default());
+    }
+
+    #[test]
+    fn a_life_that_is_no_list_of_steps_is_still_shown() {
+        let step =
+            |at, state: &str, note: &str| LifeStep { at, state: state.to_owned(), note: note.to_owned() };
+        let check = |life: &str, expected: &[LifeStep]| assert_eq!(LifeStep::all(life), expected, "{life}");
+        check(
+            r#"[{"at":5,"state":"pending"},{"at":6,"state":"failed","note":"x"}]"#,
+            &[step(Some(5), "pending", ""), step(Some(6), "failed", "x")],
+        );
+        check(r#"[{"note":"lost"}, 7]"#, &[step(None, "", "lost"), step(None, "", "7")]);
+        check("not JSON", &[step(None, "", "not JSON")]);
+        check("", &[]);
+    }
+}

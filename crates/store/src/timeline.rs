@@ -1,0 +1,272 @@
+//! Reads the timeline in the order of its bookmarks. It never writes, and it holds no more than one page of it at a time.
+//!
+//! A long read would keep the write-ahead log from being folded in, so every page is a short read of its own. That loses
+//! and repeats nothing: sequence numbers are given under the write lock, are never given twice, and only grow.
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{OptionalExtension, Row, params_from_iter};
+
+use crate::error::StoreError;
+use crate::event::{Bookmark, COLUMNS, Channel, UnreadEvent};
+use crate::store::Store;
+
+/// How many events are in memory at once.
+const PAGE: usize = 512;
+
+/// A session that is in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSession {
+    /// Its number here.
+    pub id: i64,
+    /// The name its host gives it.
+    pub name: String,
+    /// The door it came through.
+    pub host: String,
+    /// Where it worked.
+    pub cwd: String,
+    /// When it was first heard of, in milliseconds since 1970.
+    pub first_at: u64,
+    /// And when last.
+    pub last_at: u64,
+}
+
+impl StoredSession {
+    const COLUMNS: &str = "id, name, host, cwd, first_at, last_at";
+
+    fn read(row: &Row<'_>) -> Result<StoredSession, rusqlite::Error> {
+        Ok(StoredSession {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            host: row.get(2)?,
+            cwd: row.get(3)?,
+            first_at: row.get::<_, i64>(4)?.unsigned_abs(),
+            last_at: row.get::<_, i64>(5)?.unsigned_abs(),
+        })
+    }
+}
+
+/// Which events are wanted; everything where nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// Only those of the session with this number.
+    pub session: Option<i64>,
+    /// Only those of this channel.
+    pub channel: Option<Channel>,
+}
+
+impl Wanted {
+    /// The condition, and its values.
+    fn condition(&self) -> (String, Vec<Sql>) {
+        let (mut condition, mut values) = (String::new(), Vec::new());
+        if let Some(session) = self.session {
+            condition.push_str(" AND event.session = ?");
+            values.push(Sql::Integer(session));
+        }
+        if let Some(channel) = self.channel {
+            condition.push_str(" AND event.channel = ?");
+            values.push(Sql::Text(channel.word().to_owned()));
+        }
+        (condition, values)
+    }
+}
+
+impl Store {
+    /// The session with exactly this name.
+    pub fn session(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
+        let columns = StoredSession::COLUMNS;
+        self.connection
+            .query_row(&format!("SELECT {columns} FROM session WHERE name = ?1"), [name], StoredSession::read)
+            .optional()
+            .map_err(self.wrong())
+    }
+
+    /// The sessions heard of last, the newest first.
+    pub fn sessions(&self, most: u32) -> Result<Vec<StoredSession>, StoreError> {
+        self.some_sessions("?1 = ''", "", most)
+    }
+
+    /// Sessions whose name begins like this, the newest first.
+    pub fn sessions_like(&self, beginning: &str, most: u32) -> Result<Vec<StoredSession>, StoreError> {
+        self.some_sessions("substr(name, 1, length(?1)) = ?1", beginning, most)
+    }
+
+    fn some_sessions(&self, which: &str, text: &str, most: u32) -> Result<Vec<StoredSession>, StoreError> {
+        let columns = StoredSession::COLUMNS;
+        let sql =
+            format!("SELECT {columns} FROM session WHERE {which} ORDER BY last_at DESC, id DESC LIMIT ?2");
+        let wrong = self.wrong();
+        let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
+        let rows = statement.query_map((text, most), StoredSession::read).map_err(&wrong)?;
+        rows.collect::<Result<_, _>>().map_err(wrong)
+    }
+
+    /// The newest place of the timeline. Everything up to it can be read.
+    pub fn newest(&self) -> Result<Bookmark, StoreError> {
+        self.connection
+            .prepare_cached("SELECT ifnull(max(seq), 0) FROM event")
+            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+            .map(|seq| Bookmark(seq.unsigned_abs()))
+            .map_err(self.wrong())
+    }
+
+    /// The place just before the last `count` wanted events.
+    pub fn before_last(&self, wanted: &Wanted, count: u64) -> Result<Bookmark, StoreError> {
+        let (condition, mut values) = wanted.condition();
+        let sql = format!(
+            "SELECT min(seq) - 1 FROM (SELECT seq FROM event WHERE true{condition} ORDER BY seq DESC LIMIT ?)"
+        );
+        values.push(Sql::Integer(i64::try_from(count).unwrap_or(i64::MAX)));
+        let found: Option<i64> = self
+            .connection
+            .query_row(&sql, params_from_iter(values), |row| row.get(0))
+            .map_err(self.wrong())?;
+        match found {
+            Some(seq) => Ok(Bookmark(seq.max(0).unsigned_abs())),
+            None => self.newest(),
+        }
+    }
+
+    /// Hands over every wanted event after one place and up to another, in order, and stops at the first that is refused.
+    pub fn events<E: From<StoreError>>(
+        &self,
+        wanted: &Wanted,
+        after: Bookmark,
+        up_to: Bookmark,
+        mut each: impl FnMut(UnreadEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut seen = after;
+        loop {
+            let page = self.page(wanted, seen, up_to)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            seen = last.seq;
+            let is_last = page.len() < PAGE;
+            page.into_iter().try_for_each(&mut each)?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn page(
+        &self,
+        wanted: &Wanted,
+        after: Bookmark,
+        up_to: Bookmark,
+    ) -> Result<Vec<UnreadEvent>, StoreError> {
+        let (condition, values) = wanted.condition();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM event LEFT JOIN session ON session.id = event.session
+             WHERE event.seq > ? AND event.seq <= ?{condition} ORDER BY event.seq LIMIT {PAGE}"
+        );
+        // A bookmark from another program may be any number.
+        let place = |bookmark: Bookmark| Sql::Integer(i64::try_from(bookmark.0).unwrap_or(i64::MAX));
+        let values = [place(after), place(up_to)].into_iter().chain(values);
+        let wrong = self.wrong();
+        let mut statement = self.connection.prepare_cached(&sql).map_err(&wrong)?;
+        let rows = statement.query_map(params_from_iter(values), UnreadEvent::from_row).map_err(&wrong)?;
+        rows.collect::<Result<_, _>>().map_err(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Rows;
+
+    /// The places of the wanted events after `after`.
+    fn places(rows: &Rows, wanted: Wanted, after: u64) -> Vec<u64> {
+        let (mut places, store) = (Vec::new(), rows.store());
+        let newest = store.newest().unwrap();
+        store
+            .events(&wanted, Bookmark(after), newest, |event| {
+                places.push(event.seq.0);
+                Ok::<(), StoreError>(())
+            })
+            .unwrap();
+        places
+    }
+
+    #[test]
+    fn every_event_comes_once_and_in_order_over_any_number_of_pages() {
+        let rows = Rows::empty();
+        let one = rows.session("one");
+        let count = 3 * PAGE as u64 + 7;
+        (0..count).for_each(|_| rows.event(one, "progress", "tool:start", "{}"));
+        assert_eq!(places(&rows, Wanted::default(), 0), (1..=count).collect::<Vec<_>>());
+        assert_eq!(places(&rows, Wanted::default(), count - 2), [count - 1, count]);
+        assert_eq!(places(&rows, Wanted::default(), count), [0; 0]);
+        assert_eq!(places(&rows, Wanted::default(), u64::MAX), [0; 0]);
+    }
+
+    #[test]
+    fn a_session_and_a_channel_narrow_what_comes() {
+        let rows = Rows::empty();
+        let (one, other) = (rows.session("one"), rows.session("other"));
+        for (session, channel) in
+            [(one, "progress"), (other, "progress"), (one, "control"), (one, "progress")]
+        {
+            rows.event(session, channel, "ask", "{}");
+        }
+        let session = |session| Wanted { session: Some(session), channel: None };
+        assert_eq!(places(&rows, session(one), 0), [1, 3, 4]);
+        assert_eq!(places(&rows, session(other), 0), [2]);
+        assert_eq!(places(&rows, session(99), 0), [0; 0]);
+        let control = Wanted { session: None, channel: Some(Channel::Control) };
+        assert_eq!(places(&rows, control, 0), [3]);
+        assert_eq!(places(&rows, Wanted { session: Some(other), ..control }, 0), [0; 0]);
+    }
+
+    #[test]
+    fn the_last_few_begin_after_the_one_before_them() {
+        let rows = Rows::empty();
+        let store = rows.store();
+        assert_eq!(store.before_last(&Wanted::default(), 50).unwrap(), Bookmark(0));
+        let (one, other) = (rows.session("one"), rows.session("other"));
+        for session in [one, other, one, other, one] {
+            rows.event(session, "progress", "tool:start", "{}");
+        }
+        let check = |wanted: Wanted, count, expected| {
+            assert_eq!(store.before_last(&wanted, count).unwrap(), Bookmark(expected));
+        };
+        check(Wanted::default(), 2, 3);
+        check(Wanted::default(), 50, 0);
+        check(Wanted::default(), u64::MAX, 0);
+        check(Wanted { session: Some(other), channel: None }, 1, 3);
+        check(Wanted { session: Some(99), channel: None }, 1, 5);
+    }
+
+    #[test]
+    fn a_purge_makes_no_place_come_twice() {
+        let rows = Rows::empty();
+        let one = rows.session("one");
+        (0..5).for_each(|_| rows.event(one, "progress", "tool:start", "{}"));
+        rows.run("DELETE FROM event");
+        assert_eq!(rows.store().newest().unwrap(), Bookmark(0));
+        rows.event(one, "progress", "tool:end", "{}");
+        assert_eq!(places(&rows, Wanted::default(), 5), [6]);
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_handed_on_whole() {
+        let rows = Rows::empty();
+        rows.event(rows.session("one"), "telepathy", "thought", r#"{"of":["sheep"]}"#);
+        rows.run("DELETE FROM session");
+        let event = rows.store().page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0).read();
+        let shown = (&*event.channel, &*event.kind, event.session, event.body.to_string());
+        assert_eq!(shown, ("telepathy", "thought", None, r#"{"of":["sheep"]}"#.to_owned()));
+    }
+
+    #[test]
+    fn a_session_is_found_by_its_name_or_by_its_beginning() {
+        let rows = Rows::empty();
+        let ids = ["abc-1", "abc-2", "b%"].map(|name| rows.session(name));
+        let store = rows.store();
+        assert_eq!(store.session("abc-1").unwrap().map(|session| session.id), Some(ids[0]));
+        assert_eq!(store.session("abc").unwrap(), None);
+        let like =
+            |text| store.sessions_like(text, 9).unwrap().into_iter().map(|it| it.name).collect::<Vec<_>>();
+        assert_eq!(like("abc"), ["abc-2", "abc-1"]);
+        assert_eq!(like("%"), [""; 0]);
+        assert_eq!(store.sessions(2).unwrap().len(), 2);
+    }
+}
