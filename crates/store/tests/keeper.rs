@@ -1,0 +1,438 @@
+//! What is kept, through the one door every entry comes in by. `Cellar` is a folder with nothing in it; `check` shows what
+//! its timeline holds.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+use unstuck_judge::ladder::{self, Preset, Round};
+use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
+use unstuck_store::{
+    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, OwnFault, Patience,
+    ProblemAges, Ruling, Surroundings, Who,
+};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::report::Report;
+
+const HOUR: u64 = 60 * 60 * 1000;
+const DAY: u64 = 24 * HOUR;
+/// Some day in 2026.
+const NOW: u64 = 1_790_000_000_000;
+
+struct Cellar {
+    folder: TempDir,
+    cleaner: Cleaner,
+    rules: Rules,
+    filesystem: Option<Filesystem>,
+    now: u64,
+    dice: u64,
+}
+
+impl Cellar {
+    fn empty() -> Cellar {
+        Cellar {
+            folder: tempfile::tempdir().unwrap(),
+            cleaner: Cleaner::new(None, []),
+            rules: Rules::built_in(),
+            filesystem: None,
+            now: NOW,
+            dice: 0,
+        }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn database(&self) -> Connection {
+        Connection::open(self.root().join("timeline.db")).unwrap()
+    }
+
+    /// A process of its own, for one entry.
+    fn keep(&mut self, entry: &Entry) -> Answer {
+        self.now += 1000;
+        self.dice += 1_000_000;
+        let now = self.now;
+        self.keeper(|keeper| keeper.keep(entry, now))
+    }
+
+    fn keeper<T>(&self, work: impl FnOnce(&mut Keeper<'_>) -> T) -> T {
+        let root = self.root();
+        let is_alive = |owner: &str| owner != "dead:1";
+        let bench = Bench {
+            ladder: ladder::Settings::of(Preset::Adaptive),
+            mode: Mode::Full,
+            lang: Lang::En,
+            seal_after: 6 * HOUR,
+            problems: ProblemAges::default(),
+        };
+        work(&mut Keeper::new(Surroundings {
+            root: &root,
+            believed: self.filesystem.clone(),
+            bench,
+            patience: Patience { before: Duration::from_millis(30), after: Duration::from_millis(30) },
+            is_alive: &is_alive,
+            cleaner: &self.cleaner,
+            dice: self.dice,
+        }))
+    }
+
+    fn who(&self) -> Who {
+        Who {
+            host: Clean::from("generic"),
+            session: Clean::from("s"),
+            agent: Clean::from("main"),
+            cwd: Clean::default(),
+            owner: Clean::default(),
+            round: Round::Unsaid,
+            at: self.now + 1000,
+        }
+    }
+
+    fn asked(&self, key: &str, command: &str) -> Asked {
+        Asked::new(&self.cleaner, &Bounds::default(), self.who(), key, &Call::shell(command))
+    }
+
+    fn before(&mut self, key: &str, command: &str) -> Answer {
+        let asked = self.asked(key, command);
+        self.keep(&Entry::Asked(asked))
+    }
+
+    fn after(&mut self, key: &str, command: &str, code: i32, printed: &str) -> Answer {
+        let observation = Observation {
+            call: Call::shell(command),
+            outcome: Outcome::Exited { code },
+            http_status: None,
+            stdout: Vec::new(),
+            stderr: printed.as_bytes().to_vec(),
+            merged: Vec::new(),
+        };
+        let report = Report::new(self.rules.diagnose(&observation), &observation.call, Lang::En);
+        let asked = self.asked(key, command);
+        let ended =
+            Ended::new(&self.cleaner, &Bounds::default(), asked, &observation, Some(code == 0), &report);
+        self.keep(&Entry::Ended(Box::new(ended)))
+    }
+
+    /// Every call, one line each.
+    fn calls(&self) -> Vec<String> {
+        let database = self.database();
+        let mut statement = database
+            .prepare(
+                "SELECT key, state, attempt, ifnull(kind, '-'), repeat, recovered_at IS NOT NULL FROM call ORDER BY id",
+            )
+            .unwrap();
+        let rows = statement.query_map([], |row| {
+            let (key, state, attempt): (String, String, u32) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (kind, repeat, recovered): (String, bool, bool) = (row.get(3)?, row.get(4)?, row.get(5)?);
+            let mut line = format!("{key} {state} {attempt} {kind}");
+            line += if repeat { " repeat" } else { "" };
+            line += if recovered { " recovered" } else { "" };
+            Ok(line)
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    }
+
+    /// The types of all events.
+    fn events(&self) -> Vec<String> {
+        let database = self.database();
+        let mut statement = database.prepare("SELECT type FROM event ORDER BY seq").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    fn spool(&self) -> PathBuf {
+        self.root().join("spool/spool.jsonl")
+    }
+
+    /// Holds the write lock while something is done.
+    fn locked<T>(&mut self, work: impl FnOnce(&mut Cellar) -> T) -> T {
+        let holder = self.database();
+        holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let done = work(self);
+        holder.execute_batch("COMMIT").unwrap();
+        done
+    }
+}
+
+fn kept(answer: &Answer) -> &'static str {
+    match answer.kept {
+        Kept::Stored => "stored",
+        Kept::Spooled { .. } => "spooled",
+        Kept::Lost { .. } => "lost",
+    }
+}
+
+const MISSING: &str = "bash: frob: command not found";
+
+#[test]
+fn a_call_is_recorded_from_its_asking_to_its_end() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "frob x");
+    cellar.after("a", "frob x", 127, MISSING);
+    cellar.before("b", "ls");
+    cellar.after("b", "ls", 0, "");
+    assert_eq!(cellar.calls(), ["a failed 1 command_not_found", "b completed 1 -"]);
+    assert_eq!(
+        cellar.events(),
+        [
+            "tool:start", "tool:error", "error", "problem:new", "tool:end", "tool:advice", "tool:start",
+            "tool:end"
+        ]
+    );
+}
+
+#[test]
+fn a_repeat_is_refused_by_another_process_than_the_one_that_saw_the_failure() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "frob x");
+    cellar.after("a", "frob x", 127, MISSING);
+    let answer = cellar.before("b", "frob x");
+    assert_eq!(answer.said.decision.unwrap().rung.word(), "deny");
+    assert_eq!(cellar.calls()[1], "b denied 2 -");
+}
+
+#[test]
+fn what_is_told_twice_is_recorded_once() {
+    let mut cellar = Cellar::empty();
+    for _ in 0..3 {
+        cellar.before("a", "make");
+    }
+    for _ in 0..3 {
+        cellar.after("a", "make", 0, "done");
+    }
+    assert_eq!(cellar.calls(), ["a completed 1 -"]);
+    assert_eq!(cellar.events(), ["tool:start", "tool:end"]);
+}
+
+#[test]
+fn a_result_without_a_beginning_is_recorded_too() {
+    let mut cellar = Cellar::empty();
+    cellar.after("a", "make", 2, "make: *** No rule to make target 'x'.  Stop.");
+    assert!(cellar.calls()[0].starts_with("a failed 1 "), "{:?}", cellar.calls());
+}
+
+#[test]
+fn attempts_are_counted_and_a_success_recovers_them() {
+    let mut cellar = Cellar::empty();
+    for key in ["a", "b", "c"] {
+        cellar.after(key, "curl https://x.example", 6, "curl: (6) Could not resolve host: x.example");
+    }
+    cellar.after("d", "curl https://x.example", 0, "");
+    cellar.after("e", "curl https://x.example", 6, "curl: (6) Could not resolve host: x.example");
+    assert_eq!(
+        cellar.calls(),
+        [
+            "a failed 1 network recovered",
+            "b failed 2 network repeat recovered",
+            "c failed 3 network repeat recovered",
+            "d completed 4 -",
+            "e failed 1 network",
+        ]
+    );
+}
+
+#[test]
+fn an_entry_waits_in_the_spool_while_the_database_is_held_and_is_taken_in_once() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    let answers = cellar.locked(|cellar| {
+        [cellar.after("a", "make", 0, ""), cellar.before("b", "frob"), cellar.after("b", "frob", 127, MISSING)]
+    });
+    assert_eq!(answers.each_ref().map(kept), ["spooled"; 3]);
+    assert_eq!(cellar.calls(), ["a executing 1 -"]);
+    assert_eq!(kept(&cellar.before("c", "ls")), "stored");
+    assert_eq!(cellar.calls(), ["a completed 1 -", "b failed 1 command_not_found", "c executing 1 -"]);
+    assert_eq!(fs::read(cellar.spool()).unwrap(), b"");
+    // What waited also counts for the ladder.
+    let answer = cellar.before("d", "frob");
+    assert_eq!(answer.said.decision.unwrap().rung.word(), "deny");
+}
+
+#[test]
+fn a_spool_that_was_taken_in_but_not_emptied_is_not_taken_in_again() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    cellar.locked(|cellar| {
+        for number in 0..5 {
+            let fault = OwnFault { at: NOW, part: Clean::from("test"), what: Clean::from("x") };
+            assert_eq!(kept(&cellar.keep(&Entry::OwnFault(fault))), "spooled", "{number}");
+        }
+    });
+    let waiting = fs::read(cellar.spool()).unwrap();
+    cellar.before("b", "ls");
+    // As if the process had died between its commit and the emptying.
+    fs::write(cellar.spool(), &waiting).unwrap();
+    cellar.before("c", "pwd");
+    fs::write(cellar.spool(), &waiting).unwrap();
+    cellar.before("d", "id");
+    assert_eq!(cellar.events().iter().filter(|kind| *kind == "own_fault").count(), 5);
+}
+
+#[test]
+fn a_half_written_line_spoils_only_itself_and_is_kept() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    fs::create_dir_all(cellar.root().join("spool")).unwrap();
+    fs::write(cellar.spool(), "\n{\"v\":1,\"id\":\"0000\",\"entry\":{\"so").unwrap();
+    cellar.locked(|cellar| cellar.after("a", "make", 0, ""));
+    cellar.before("b", "ls");
+    assert_eq!(cellar.calls(), ["a completed 1 -", "b executing 1 -"]);
+    assert_eq!(cellar.events(), ["tool:start", "own_fault", "tool:end", "tool:start"]);
+    let left = fs::read_to_string(cellar.root().join("spool/unreadable.txt")).unwrap();
+    assert!(left.contains("\"entry\":{\"so"), "{left}");
+}
+
+#[test]
+fn a_line_of_a_newer_version_stays_where_it_is() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    fs::create_dir_all(cellar.root().join("spool")).unwrap();
+    let newer = json!({ "v": 2, "id": "77", "entry": { "sort": "dreamt", "of": "sheep" } });
+    fs::write(cellar.spool(), format!("\n{newer}\n")).unwrap();
+    cellar.before("b", "ls");
+    assert_eq!(cellar.events(), ["tool:start", "tool:start"]);
+    assert!(fs::read_to_string(cellar.spool()).unwrap().contains("sheep"));
+}
+
+#[test]
+fn a_damaged_database_is_set_aside_and_kept() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    let path = cellar.root().join("timeline.db");
+    let mut content = fs::read(&path).unwrap();
+    content[..64].fill(0xAA);
+    fs::write(&path, &content).unwrap();
+    assert_eq!(kept(&cellar.before("b", "ls")), "stored");
+    assert_eq!(cellar.events(), ["own_fault", "tool:start"]);
+    let aside: Vec<_> = fs::read_dir(cellar.root().join("damaged")).unwrap().flatten().collect();
+    let [folder] = &aside[..] else { panic!("{aside:?}") };
+    assert_eq!(fs::read(folder.path().join("timeline.db")).unwrap(), content);
+}
+
+#[test]
+fn a_call_whose_process_died_is_sealed_on_the_next_contact() {
+    let mut cellar = Cellar::empty();
+    let mut asked = cellar.asked("a", "terraform apply");
+    asked.who.owner = Clean::from("dead:1");
+    cellar.keep(&Entry::Asked(asked));
+    let answer = cellar.before("b", "ls");
+    let said: Vec<String> = answer.said.sealed.iter().map(|sealed| sealed.text(Lang::En)).collect();
+    assert_eq!(said, ["`terraform apply` was running: check for side effects before repeating"]);
+    assert_eq!(cellar.calls()[0], "a sealed 1 -");
+    // Its result comes in after all.
+    cellar.after("a", "terraform apply", 0, "");
+    assert_eq!(cellar.calls()[0], "a completed 1 -");
+}
+
+#[test]
+fn what_nobody_heard_of_for_hours_is_sealed_and_what_runs_is_not() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "sleep 1");
+    cellar.now += 5 * HOUR;
+    assert_eq!(cellar.before("b", "ls").said.sealed, []);
+    cellar.now += 2 * HOUR;
+    let now = cellar.now;
+    let tended = cellar.keeper(|keeper| keeper.tend(now)).unwrap();
+    assert_eq!(tended.sealed.iter().map(|sealed| &*sealed.label).collect::<Vec<_>>(), ["sleep 1"]);
+}
+
+#[test]
+fn the_user_speaking_seals_what_ran() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    let who = cellar.who();
+    let answer = cellar.keep(&Entry::UserSpoke(who));
+    assert_eq!(answer.said.sealed.len(), 1);
+}
+
+#[test]
+fn a_person_may_refuse_a_call() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "rm -rf build");
+    let (who, key) = (cellar.who(), Clean::from("a"));
+    cellar.keep(&Entry::Ruled { who, key, ruling: Ruling::Denied });
+    assert_eq!(cellar.calls(), ["a denied 1 -"]);
+    assert_eq!(cellar.events(), ["tool:start", "tool:denied"]);
+}
+
+#[test]
+fn a_problem_that_was_resolved_is_reported_when_it_is_back() {
+    let mut cellar = Cellar::empty();
+    cellar.after("a", "frob", 127, MISSING);
+    cellar.now += 15 * DAY;
+    cellar.after("b", "frob", 127, MISSING);
+    cellar.now += DAY;
+    cellar.after("c", "frob", 127, MISSING);
+    let news: Vec<String> =
+        cellar.events().into_iter().filter(|kind| kind.starts_with("problem:")).collect();
+    assert_eq!(news, ["problem:new", "problem:regressed"]);
+}
+
+#[test]
+fn on_a_network_filesystem_only_the_spool_is_used_and_can_be_read() {
+    let mut cellar = Cellar::empty();
+    cellar.filesystem = Some(Filesystem::Network { name: "nfs".to_owned() });
+    assert_eq!(kept(&cellar.before("a", "make")), "spooled");
+    assert_eq!(kept(&cellar.after("a", "make", 0, "")), "spooled");
+    assert!(!cellar.root().join("timeline.db").exists());
+    let now = cellar.now;
+    let store = cellar.keeper(|keeper| keeper.from_spool(now)).unwrap();
+    assert_eq!(store.newest().unwrap().0, 2);
+    // Moved to a disk of its own, it takes in what waited.
+    cellar.filesystem = None;
+    cellar.before("b", "ls");
+    assert_eq!(cellar.calls(), ["a completed 1 -", "b executing 1 -"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_not_ours_alone_is_closed_or_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let mut cellar = Cellar::empty();
+    fs::create_dir(cellar.root()).unwrap();
+    fs::set_permissions(cellar.root(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(kept(&cellar.before("a", "ls")), "stored");
+    assert_eq!(fs::metadata(cellar.root()).unwrap().permissions().mode() & 0o777, 0o700);
+    for file in ["timeline.db", "timeline.db-wal", "timeline.db-shm", "lock"] {
+        let mode = fs::metadata(cellar.root().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+
+    let mut cellar = Cellar::empty();
+    let elsewhere = cellar.folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, cellar.root()).unwrap();
+    let answer = cellar.before("a", "ls");
+    let Kept::Lost { why } = answer.kept else { panic!("{answer:?}") };
+    assert!(why.ends_with("is not used: it is a symbolic link"), "{why}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn a_session_of_any_length_remembers_a_bounded_number_of_things() {
+    let mut cellar = Cellar::empty();
+    for number in 0..2600 {
+        let command = format!("cat file{number}");
+        let observation = Observation {
+            call: Call::shell(&command),
+            outcome: Outcome::Exited { code: 0 },
+            http_status: None,
+            stdout: format!("content {number}").into_bytes(),
+            stderr: Vec::new(),
+            merged: Vec::new(),
+        };
+        let report = Report::new(cellar.rules.diagnose(&observation), &observation.call, Lang::En);
+        let asked = cellar.asked(&number.to_string(), &command);
+        let ended =
+            Ended::new(&cellar.cleaner, &Bounds::default(), asked, &observation, Some(true), &report);
+        cellar.keep(&Entry::Ended(Box::new(ended)));
+    }
+    let most: u32 = cellar
+        .database()
+        .query_row("SELECT max(n) FROM (SELECT count(*) AS n FROM standing GROUP BY part)", [], |row| row.get(0))
+        .unwrap();
+    assert!((2048..=2048 + 256).contains(&most), "{most}");
+}
