@@ -47,15 +47,27 @@ pub(super) fn is_login(code: &[u8]) -> bool {
 
 pub(super) fn find(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<Find>) {
     let Some(deeper) = depth.deeper() else { return };
-    let mut decoded = Vec::new();
     let mut at = 0;
-    while at < text.len() {
+    // A run of this length that begins at `at` or soon after covers its last place, so most of a text is never looked at.
+    while let Some(near) = text.get(at..at + RUN_LENGTH) {
+        if let Some(gap) = near.iter().rposition(|byte| !is_base64(*byte)) {
+            at += gap + 1;
+            continue;
+        }
         let length = run(&text[at..], is_base64);
-        if length >= RUN_LENGTH && is_mixed(&text[at..at + length]) {
-            find_in_run(&text, at, length, &mut decoded, known, deeper, finds);
+        if is_mixed(&text[at..at + length]) {
+            for offset in 0..4 {
+                find_in_run(
+                    text,
+                    at,
+                    length,
+                    offset,
+                    |text| !find_all(text, known, deeper).is_empty(),
+                    finds,
+                );
+            }
         }
         at += length;
-        at += run(&text[at..], |byte| !is_base64(byte));
     }
 }
 
@@ -65,38 +77,63 @@ fn is_mixed(code: &[u8]) -> bool {
     has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
 }
 
+/// Looks for readable text in the run at `at`, counted from `offset`, and cuts those letters whose text `is_secret`.
 fn find_in_run(
-    text: &[u8],
+    text: Text<'_>,
     at: usize,
     length: usize,
-    decoded: &mut Vec<u8>,
-    known: &Known,
-    depth: Depth,
+    offset: usize,
+    is_secret: impl Fn(&[u8]) -> bool,
     finds: &mut Vec<Find>,
 ) {
-    for offset in 0..4 {
-        decoded.clear();
-        decode(&text[at + offset..at + length], decoded);
-        let mut begin = 0;
-        while begin < decoded.len() {
-            let readable = run(&decoded[begin..], is_readable);
-            if readable >= TEXT_LENGTH
-                && !find_all(&decoded[begin..begin + readable], known, depth).is_empty()
-            {
-                let (mut start, mut end) = (offset + begin / 3 * 4, offset + (begin + readable).div_ceil(3) * 4);
-                // What is left of the code beside its text is a few letters that belong to it.
-                if start < 8 {
-                    start = 0;
-                }
-                if end + 8 >= length {
-                    end = length + run(&text[at + length..], |byte| byte == b'=').min(2);
-                }
-                finds.push(Find { start: at + start, end: at + end, kind: "base64" });
-            }
-            begin += readable;
-            begin += run(&decoded[begin..], |byte| !is_readable(byte));
+    let code = &text[at + offset..at + length];
+    let groups = code.len() / 4;
+    let is_text = |group: usize| {
+        let bits = bits(&code[group * 4..group * 4 + 4]);
+        bits.to_be_bytes()[1..].iter().all(|byte| is_readable(*byte))
+    };
+    let mut decoded = Vec::new();
+    // Text that is long enough fills three groups in a row, so it is enough to look at every third.
+    let mut group = 2;
+    while group < groups {
+        if !is_text(group) {
+            group += 3;
+            continue;
         }
+        let first = (0..group).rev().take_while(|group| is_text(*group)).last().unwrap_or(group);
+        let last = (group..groups).take_while(|group| is_text(*group)).last().unwrap_or(group);
+        group = last + 3;
+        if last - first < 2 {
+            continue;
+        }
+        // The groups beside may be text in part.
+        let from = first.saturating_sub(1) * 4;
+        let to = if last + 2 >= groups { code.len() } else { (last + 2) * 4 };
+        decoded.clear();
+        decode(&code[from..to], &mut decoded);
+        let begin = decoded.iter().take(3).rposition(|byte| !is_readable(*byte)).map_or(0, |at| at + 1);
+        let readable = &decoded[begin..];
+        let readable = &readable[..run(readable, is_readable)];
+        if readable.len() < TEXT_LENGTH || !is_secret(readable) {
+            continue;
+        }
+        // What is left of the code beside its text is a few letters that belong to it, if they stand on its line.
+        let (mut start, mut end) = (offset + from, offset + to);
+        if start < 8 {
+            start = (1..=start).rev().find(|place| text.joint(at + place).is_some()).unwrap_or(0);
+        }
+        if length - end < 8 {
+            let padded = length + run(&text[at + length..], |byte| byte == b'=').min(2);
+            end = (end..length).find(|place| text.joint(at + place).is_some()).unwrap_or(padded);
+        }
+        finds.push(Find { start: at + start, end: at + end, kind: "base64" });
     }
+}
+
+/// The bits of up to four letters, as the lower 24 of a number.
+fn bits(letters: &[u8]) -> u32 {
+    let value = |letter: &u8| u32::from(VALUES[usize::from(*letter)]);
+    letters.iter().fold(0, |bits, letter| bits << 6 | value(letter)) << (6 * (4 - letters.len().min(4)))
 }
 
 fn is_readable(byte: u8) -> bool {
@@ -105,18 +142,11 @@ fn is_readable(byte: u8) -> bool {
 
 /// The bytes that `code` stands for. All of it must be letters of base64.
 fn decode(code: &[u8], bytes: &mut Vec<u8>) {
-    let value = |letter: &u8| u32::from(VALUES[usize::from(*letter)]);
-    let mut groups = code.chunks_exact(4);
     bytes.reserve(code.len() / 4 * 3 + 3);
-    for group in &mut groups {
-        let bits = group.iter().fold(0, |bits, letter| bits << 6 | value(letter));
-        let [_, first, second, third] = bits.to_be_bytes();
-        bytes.extend_from_slice(&[first, second, third]);
+    for group in code.chunks(4) {
+        let whole = group.len() - 1;
+        bytes.extend_from_slice(&bits(group).to_be_bytes()[1..=whole]);
     }
-    let rest = groups.remainder();
-    let bits = rest.iter().fold(0, |bits, letter| bits << 6 | value(letter)) << (6 * (4 - rest.len()));
-    let whole = rest.len().saturating_sub(1);
-    bytes.extend_from_slice(&bits.to_be_bytes()[1..=whole]);
 }
 
 /// The letters that `bytes` always has in base64 when so many bytes (0, 1 or 2) stand before it in its group of three.

@@ -19,7 +19,13 @@ const MOST_VALUES: usize = 128;
 /// A line of a value of several lines counts alone from this length on.
 const LINE_LENGTH: usize = 16;
 
-/// How much of a needle is looked at first.
+/// JSON in JSON is looked into so often.
+const MOST_ESCAPED: usize = 5;
+
+/// So many spaces of a value may be line ends.
+const MOST_SPACES: usize = 8;
+
+/// How much of a needle is looked at first: as many bytes as a slot is made of.
 const BEGIN: usize = 4;
 
 /// The values that must never be told.
@@ -56,11 +62,14 @@ impl Known {
         }
         let needles = self.needles.get_or_init(|| Needles::new(&self.values));
         let mut done = 0;
-        for (at, begin) in text.windows(BEGIN).enumerate() {
+        let mut begin = 0;
+        for (last, byte) in text.iter().enumerate() {
+            begin = begin << 8 | u32::from(*byte);
             let slot = slot(begin);
-            if needles.slots[usize::from(slot) / 64] >> (slot % 64) & 1 == 0 || at < done {
+            if needles.slots[usize::from(slot) / 64] >> (slot % 64) & 1 == 0 {
                 continue;
             }
+            let Some(at) = (last + 1).checked_sub(BEGIN).filter(|at| *at >= done) else { continue };
             let first = needles.sorted.partition_point(|(other, _)| *other < slot);
             let same = needles.sorted[first..].iter().take_while(|(other, _)| *other == slot);
             let found = same.map(|(_, needle)| needle).find(|needle| text[at..].starts_with(needle));
@@ -79,7 +88,8 @@ impl Needles {
         let mut sorted = Vec::new();
         let mut keep = |needle: Vec<u8>| {
             if needle.len() >= BEGIN {
-                sorted.push((slot(&needle[..BEGIN]), needle));
+                let begin = needle[..BEGIN].iter().fold(0, |begin, byte| begin << 8 | u32::from(*byte));
+                sorted.push((slot(begin), needle));
             }
         };
         for value in values {
@@ -87,12 +97,23 @@ impl Needles {
                 line.len() < value.len() && line.len() >= LINE_LENGTH && !line.starts_with("-----")
             });
             for spelled in lines.chain([value.as_str()]) {
-                let json = serde_json::Value::from(spelled).to_string();
-                keep(json[1..json.len() - 1].as_bytes().to_vec());
-                keep(spelled.as_bytes().to_vec());
                 for before in 0..3 {
                     keep(letters(spelled.as_bytes(), before, STANDARD));
                     keep(letters(spelled.as_bytes(), before, FOR_URLS));
+                }
+                // Where lines are joined, a line end may stand for a space.
+                for (space, _) in spelled.match_indices(' ').take(MOST_SPACES) {
+                    keep([&spelled.as_bytes()[..space], &spelled.as_bytes()[space + 1..]].concat());
+                }
+                let mut json = spelled.to_owned();
+                for _ in 0..MOST_ESCAPED {
+                    keep(json.as_bytes().to_vec());
+                    let quoted = serde_json::Value::from(json.as_str()).to_string();
+                    let escaped = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+                    if json == escaped {
+                        break;
+                    }
+                    json = escaped.to_owned();
                 }
             }
         }
@@ -109,10 +130,8 @@ impl Needles {
 }
 
 /// The slot of a beginning: equal beginnings have the same.
-fn slot(begin: &[u8]) -> u16 {
-    let begin = begin.iter().fold(0_u32, |begin, byte| begin << 8 | u32::from(*byte));
-    let slot = begin.wrapping_mul(0x9e37_79b1) >> 20;
-    u16::try_from(slot).unwrap_or(0)
+fn slot(begin: u32) -> u16 {
+    u16::try_from(begin.wrapping_mul(0x9e37_79b1) >> 20).unwrap_or(0)
 }
 
 /// Whether a value can be a secret at all: paths, addresses, numbers and plain words are none, or would be cut out of texts

@@ -13,7 +13,7 @@ const NAME_LENGTH: usize = 64;
 
 /// So much of a value decides whether it is one; only then is its end looked for. Without this, a text of nothing but
 /// labels would be read once for each of them.
-const DECIDING_LENGTH: usize = 512;
+const DECIDING_LENGTH: usize = 128;
 
 /// How much a name says about its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ enum Class {
     Password,
     /// Tokens and keys look made by a machine; without that the name means something else (`sort_key=name`).
     Token,
+    /// Keys of many kinds (`sort_key=id`): like tokens, but nothing is taken from the next line to make them look like one.
+    Key,
     /// Names that mean other things as well (`tests_pass=120`): a short value counts if it is more than a number.
     Loose,
     /// A header's value is secret behind its scheme.
@@ -44,7 +46,15 @@ const ENDINGS: &[(&str, Class)] = &[
     ("token", Class::Token),
     ("api_key", Class::Token),
     ("apikey", Class::Token),
-    ("_key", Class::Token),
+    ("access_key", Class::Token),
+    ("secret_key", Class::Token),
+    ("private_key", Class::Token),
+    ("signing_key", Class::Token),
+    ("encryption_key", Class::Token),
+    ("auth_key", Class::Token),
+    ("account_key", Class::Token),
+    ("master_key", Class::Token),
+    ("_key", Class::Key),
     ("accesskey", Class::Token),
     ("secretkey", Class::Token),
     ("_pat", Class::Token),
@@ -60,16 +70,8 @@ const ENDINGS: &[(&str, Class)] = &[
 ];
 
 /// The names of a URL's parameters, behind `?` or `&`, that say so nowhere else.
-const PARAMETERS: [&str; 8] = [
-    "sig",
-    "signature",
-    "x_amz_signature",
-    "x_goog_signature",
-    "x_amz_credential",
-    "code",
-    "key",
-    "auth",
-];
+const PARAMETERS: [&str; 8] =
+    ["sig", "signature", "x_amz_signature", "x_goog_signature", "x_amz_credential", "code", "key", "auth"];
 
 /// Headers that carry a secret, in the same spelling.
 const HEADERS: [&str; 9] = [
@@ -147,14 +149,15 @@ fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
     let (name, is_quoted_name) = name_before(&text, at)?;
     let before_name = || text.get(at.wrapping_sub(name.len() + 1)).copied();
     let class = class(name, is_colon).or_else(|| {
-        (!is_colon && matches!(before_name(), Some(b'?' | b'&')) && is_parameter(name)).then_some(Class::Proof)
+        (!is_colon && matches!(before_name(), Some(b'?' | b'&')) && is_parameter(name))
+            .then_some(Class::Proof)
     })?;
     let spaces = run(&text[at + 1..], |byte| byte == b' ' || byte == b'\t');
     let start = at + 1 + spaces;
     match class {
         Class::Header => return header(text, start),
         Class::Cookie => return cookie(text, start, before_name()),
-        Class::Password | Class::Token | Class::Loose | Class::Proof => {}
+        Class::Password | Class::Token | Class::Key | Class::Loose | Class::Proof => {}
     }
     let is_spaced = spaces > 0 || text.get(at.wrapping_sub(1)) == Some(&b' ');
     let is_quoted = opening_quote(text, start).is_some();
@@ -165,12 +168,16 @@ fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
     let whole = start;
     let (start, end) = beginning_of_value(text, start)?;
     let found = &text[start..end];
+    if class == Class::Key && !is_quoted && !is_random(&text[start..text.first_line(start, end)]) {
+        return None;
+    }
     let is_written_out = if is_quoted {
         true
     } else if is_colon {
         // Without quotes a colon is prose or a type, unless the value says otherwise and ends its line, or ends the
         // string in which the name began (`-H 'X-Custom-Token: …'`).
-        let ends_string = || text.get(end).is_some_and(|end| b"\"'".contains(end) && before_name() == Some(*end));
+        let ends_string =
+            || text.get(end).is_some_and(|end| b"\"'".contains(end) && before_name() == Some(*end));
         let ends = ends_line(text, end) || ends_string();
         !is_quoted_name && spaces > 0 && found.len() >= 8 && is_random(found) && ends
     } else {
@@ -220,11 +227,7 @@ fn header(text: Text<'_>, at: usize) -> Option<Find> {
     let is_secret = found.len() >= 6
         && (scheme.is_some() || (is_random(found) && !is_next_line))
         && !is_placeholder(found);
-    is_secret.then(|| Find {
-        start,
-        end: text.word(start, is_part, Hold::AtLeast(6)),
-        kind: "authorization",
-    })
+    is_secret.then(|| Find { start, end: text.word(start, is_part, Hold::AtLeast(6)), kind: "authorization" })
 }
 
 /// The cookies that begin at `at`, to the end of their line or of their quotes.
@@ -233,7 +236,8 @@ fn cookie(text: Text<'_>, at: usize, quote: Option<u8>) -> Option<Find> {
     let start = at + opening.unwrap_or(0);
     let quote = opening.map(|_| text[start - 1]).or(quote.filter(|quote| b"\"'".contains(quote)));
     let is_part = |byte: u8| {
-        !matches!(byte, b'\n' | b'\r' | b'\\' | b'<' | b'>') && quote.map_or(!b"\"'`".contains(&byte), |quote| byte != quote)
+        !matches!(byte, b'\n' | b'\r' | b'\\' | b'<' | b'>')
+            && quote.map_or(!b"\"'`".contains(&byte), |quote| byte != quote)
     };
     let near = &text[start..text.len().min(start + DECIDING_LENGTH)];
     let near = &near[..run(near, is_part)];
@@ -258,7 +262,10 @@ fn name_before(text: &[u8], at: usize) -> Option<(&[u8], bool)> {
     let escapes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
     let before = &before[..before.len() - escapes];
     // Most names are no labels; their last letter tells, and spares the rest.
-    if !matches!(before.last()?.to_ascii_lowercase(), b'd' | b'e' | b't' | b'n' | b'y' | b's' | b'h' | b'l' | b'g') {
+    if !matches!(
+        before.last()?.to_ascii_lowercase(),
+        b'd' | b'e' | b't' | b'n' | b'y' | b's' | b'h' | b'l' | b'g'
+    ) {
         return None;
     }
     let length = before.iter().rev().position(|byte| !is_name(*byte)).unwrap_or(before.len());
@@ -296,8 +303,17 @@ fn class(name: &[u8], is_colon: bool) -> Option<Class> {
 /// Whether a variable's name says that its value is secret. Its words count: `GIT_AUTHOR_NAME` is about an author.
 pub(super) fn is_secret_variable(name: &[u8]) -> bool {
     /// Words that are enough wherever they stand in a word.
-    const PARTS: [&str; 9] =
-        ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "COOKIE", "APIKEY", "PRIVATEKEY"];
+    const PARTS: [&str; 9] = [
+        "TOKEN",
+        "SECRET",
+        "PASSW",
+        "PASSPHRASE",
+        "PASSCODE",
+        "CREDENTIAL",
+        "COOKIE",
+        "APIKEY",
+        "PRIVATEKEY",
+    ];
     /// Words that have to stand alone.
     const WORDS: [&str; 8] = ["KEY", "KEYS", "AUTH", "AUTHORIZATION", "PASS", "PWD", "PAT", "JWT"];
     /// Last words that say it is about the secret and not the secret.
@@ -319,7 +335,7 @@ pub(crate) fn kind_of_named(name: &str, value: &str) -> Option<&'static str> {
     let class = class(name.as_bytes(), true)?;
     let looks_right = match class {
         Class::Header => is_random(value.as_bytes()) && value.len() >= 6,
-        Class::Password | Class::Token | Class::Loose | Class::Cookie | Class::Proof => true,
+        Class::Password | Class::Token | Class::Key | Class::Loose | Class::Cookie | Class::Proof => true,
     };
     (looks_right && is_secret(class, value.as_bytes())).then(|| class.kind())
 }
@@ -328,7 +344,7 @@ impl Class {
     fn kind(self) -> &'static str {
         match self {
             Class::Password | Class::Loose => "password",
-            Class::Token | Class::Header | Class::Proof => "token",
+            Class::Token | Class::Key | Class::Header | Class::Proof => "token",
             Class::Cookie => "cookie",
         }
     }
@@ -339,7 +355,7 @@ fn is_secret(class: Class, found: &[u8]) -> bool {
         Class::Password | Class::Header | Class::Cookie => found.len() >= 3,
         Class::Loose => found.len() >= 6 && is_random(found) && !found.iter().all(u8::is_ascii_digit),
         Class::Proof => found.len() >= 16 && is_random(found),
-        Class::Token => {
+        Class::Token | Class::Key => {
             found.len() >= 8 && is_random(found) && !found.starts_with(b"/") && !found.starts_with(b"~")
         }
     };

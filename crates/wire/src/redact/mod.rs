@@ -68,50 +68,56 @@ pub(crate) enum Edge {
 }
 
 impl Edge {
-    /// Follows a change of `start..end` to something of the length `becomes`, which begins at `at` afterwards; `before` is
-    /// where the edge was.
-    pub(crate) fn follow(&mut self, before: Edge, start: usize, end: usize, at: usize, becomes: usize) {
-        let moved = |place: usize, inside: usize| {
-            if place <= start {
-                None
-            } else if place < end {
-                Some(inside)
-            } else {
-                Some(at + becomes + (place - end))
-            }
-        };
+    /// Follows one change: `start..end` became what stands from `at` to `until`. `before` is where the edge was at first.
+    fn follow(&mut self, before: Edge, start: usize, end: usize, at: usize, until: usize) {
+        let moved = |place: usize, inside: usize| if place < end { inside } else { until + (place - end) };
         match before {
-            Edge::Start(place) => {
-                if let Some(place) = moved(place, at) {
-                    *self = Edge::Start(place);
-                }
-            }
-            Edge::End(place) => {
-                if let Some(place) = moved(place, at + becomes) {
-                    *self = Edge::End(place);
-                }
-            }
+            Edge::Start(place) if place > start => *self = Edge::Start(moved(place, at)),
+            Edge::End(place) if place > start => *self = Edge::End(moved(place, until)),
+            Edge::Start(_) | Edge::End(_) => {}
+        }
+    }
+
+    pub(crate) fn place(self) -> usize {
+        match self {
+            Edge::Start(place) | Edge::End(place) => place,
+        }
+    }
+
+    /// The same edge elsewhere.
+    pub(crate) fn moved_to(self, place: usize) -> Edge {
+        match self {
+            Edge::Start(_) => Edge::Start(place),
+            Edge::End(_) => Edge::End(place),
         }
     }
 }
 
 fn cut(text: &[u8], finds: &[Find], edges: &mut [Edge]) -> Vec<u8> {
+    let changes = finds.iter().map(|find| (find.start, find.end, [MARK, find.kind.as_bytes(), b"]"]));
+    splice(text, changes, edges)
+}
+
+/// Replaces stretches of `text`, given in order, and moves `edges` to where they are afterwards.
+pub(crate) fn splice<'a>(
+    text: &[u8],
+    changes: impl Iterator<Item = (usize, usize, [&'a [u8]; 3])>,
+    edges: &mut [Edge],
+) -> Vec<u8> {
     let mut kept = 0;
-    let mut redacted = Vec::with_capacity(text.len());
+    let mut spliced = Vec::with_capacity(text.len());
     let before = edges.to_vec();
-    for find in finds {
-        redacted.extend_from_slice(&text[kept..find.start]);
-        let at = redacted.len();
-        redacted.extend_from_slice(MARK);
-        redacted.extend_from_slice(find.kind.as_bytes());
-        redacted.push(b']');
-        kept = find.end;
+    for (start, end, parts) in changes {
+        spliced.extend_from_slice(&text[kept..start]);
+        let at = spliced.len();
+        spliced.extend(parts.iter().copied().flatten());
+        kept = end;
         for (edge, before) in edges.iter_mut().zip(&before) {
-            edge.follow(*before, find.start, find.end, at, redacted.len() - at);
+            edge.follow(*before, start, end, at, spliced.len());
         }
     }
-    redacted.extend_from_slice(&text[kept..]);
-    redacted
+    spliced.extend_from_slice(&text[kept..]);
+    spliced
 }
 
 /// What every replacement begins with; nothing that begins so is cut again.

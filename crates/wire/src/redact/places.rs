@@ -124,12 +124,12 @@ fn start_of_key(text: Text<'_>, from: usize, end: usize) -> usize {
         let near = &text[from.max(start.saturating_sub(LINE_LENGTH))..start];
         let spaces = near.iter().rev().take_while(|byte| gap(byte)).count();
         let near = &near[..near.len() - spaces];
-        let length = near.iter().rev().take_while(|byte| is_base64(**byte)).count();
+        let length = near.iter().rev().take_while(|byte| is_base64(**byte) || **byte == b'=').count();
         let line = &near[near.len() - length..];
         // `n` of an escaped line end is no part of the line before it, but may be taken for one.
         let is_line = match length {
             0 => false,
-            1..16 => start == end || line == b"n" || line.starts_with(b"="),
+            1..16 => start == end || line == b"n",
             16.. => length > 40 || is_random(line),
         };
         if !is_line || (start != end && spaces == 0) {

@@ -36,6 +36,8 @@ pub(super) struct Piece {
 pub(super) struct Text<'a> {
     bytes: &'a [u8],
     pieces: &'a [Piece],
+    /// Where a line goes on without a sign that it does.
+    wraps: &'a [usize],
 }
 
 impl Deref for Text<'_> {
@@ -57,12 +59,12 @@ pub(super) enum Hold {
 
 impl<'a> Text<'a> {
     pub(super) fn plain(bytes: &'a [u8]) -> Text<'a> {
-        Text { bytes, pieces: &[] }
+        Text { bytes, pieces: &[], wraps: &[] }
     }
 
     /// The same reading up to `end`.
     pub(super) fn until(self, end: usize) -> Text<'a> {
-        Text { bytes: &self.bytes[..end.min(self.bytes.len())], pieces: self.pieces }
+        Text { bytes: &self.bytes[..end.min(self.bytes.len())], ..self }
     }
 
     /// The joint at `at`, if a stretch begins there.
@@ -76,50 +78,61 @@ impl<'a> Text<'a> {
 
     /// Whether the line ended before `at` without a sign that it goes on.
     pub(super) fn is_wrapped(&self, at: usize) -> bool {
-        !self.pieces.is_empty() && self.joint(at) == Some(Joint::Wrap)
+        self.wraps.binary_search(&at).is_ok()
     }
 
     /// The part of the line before `at`, at most `reach` long.
     pub(super) fn line_before(&self, at: usize, reach: usize) -> &'a [u8] {
         let from = at.saturating_sub(reach);
-        let newline = memchr::memrchr(b'\n', &self.bytes[from..at]).map_or(from, |newline| from + newline + 1);
-        let before = self.pieces.partition_point(|piece| piece.at <= at);
-        let near = self.pieces[..before].iter().rev().take_while(|piece| piece.at >= from);
-        let wrap = near.into_iter().find(|piece| piece.joint == Joint::Wrap).map_or(from, |piece| piece.at);
+        let newline =
+            memchr::memrchr(b'\n', &self.bytes[from..at]).map_or(from, |newline| from + newline + 1);
+        let wrap = self.wraps[..self.wraps.partition_point(|wrap| *wrap <= at)].last();
+        let wrap = wrap.map_or(from, |wrap| from.max(*wrap));
         &self.bytes[newline.max(wrap)..at]
     }
 
     /// Where the word that begins at `start` ends: all of its bytes pass `test`, and it goes over the end of a line only
     /// if it holds on there.
     pub(super) fn word(&self, start: usize, test: impl Fn(u8) -> bool, hold: Hold) -> usize {
-        let end = start + run(&self.bytes[start..], test);
-        self.hold(start, end, hold)
+        let mut end = start;
+        // One line after the other: what is not taken must not be read to its end for every word.
+        let mut next = self.wraps.partition_point(|wrap| *wrap <= start);
+        loop {
+            let line_end = self.wraps.get(next).map_or(self.bytes.len(), |wrap| self.bytes.len().min(*wrap));
+            let length = run(&self.bytes[end..line_end], &test);
+            if end > start && !self.goes_on(start, end, end + length, hold) {
+                return end;
+            }
+            end += length;
+            if end < line_end || end == self.bytes.len() {
+                return end;
+            }
+            next += 1;
+        }
     }
 
     /// Where `start..end` ends if it goes over the end of a line only where it holds on.
     pub(super) fn hold(&self, start: usize, end: usize, hold: Hold) -> usize {
-        let first = self.pieces.partition_point(|piece| piece.at <= start);
-        for (index, piece) in self.pieces.iter().enumerate().skip(first) {
-            if piece.at >= end {
-                break;
-            }
-            if piece.joint != Joint::Wrap {
-                continue;
-            }
-            let next = self.pieces[index + 1..].iter().find(|piece| piece.joint != Joint::Code);
-            let line_end = next.map_or(self.bytes.len(), |piece| piece.at).min(end);
-            let line = &self.bytes[piece.at..line_end];
-            let goes_on = match hold {
-                Hold::Quoted => !line.iter().any(u8::is_ascii_whitespace),
-                Hold::AtLeast(least) => {
-                    piece.at - start < least || (self.ends_word(line_end) && is_rest(line))
-                }
-            };
-            if !goes_on {
-                return piece.at;
-            }
+        let wraps = &self.wraps[self.wraps.partition_point(|wrap| *wrap <= start)..];
+        let line_end = |next: usize| wraps.get(next).map_or(end, |wrap| end.min(*wrap));
+        let mut lines = wraps.iter().take_while(|wrap| **wrap < end).enumerate();
+        let broken = lines.find(|(line, at)| !self.goes_on(start, **at, line_end(line + 1), hold));
+        broken.map_or(end, |(_, at)| *at)
+    }
+
+    /// Whether the word that begins at `start` goes on with the line `at..line_end`.
+    fn goes_on(&self, start: usize, at: usize, line_end: usize, hold: Hold) -> bool {
+        let line = &self.bytes[at..line_end];
+        match hold {
+            Hold::Quoted => !line.iter().any(u8::is_ascii_whitespace),
+            Hold::AtLeast(least) => at - start < least || (self.ends_word(line_end) && is_rest(line)),
         }
-        end
+    }
+
+    /// Where the part of `start..end` that stands on its first line ends.
+    pub(super) fn first_line(&self, start: usize, end: usize) -> usize {
+        let first = self.wraps.partition_point(|wrap| *wrap <= start);
+        self.wraps.get(first).map_or(end, |wrap| end.min(*wrap))
     }
 
     /// Whether what ends at `at` is not just the beginning of something else, as `2026-01-02T03` before `:` is.
@@ -129,9 +142,14 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Whether `line` looks like the rest of a token: letters and digits, or capitals inside; no word is written so.
+/// Whether `line` begins like the rest of a token: letters and digits, or capitals inside; no word is written so.
 fn is_rest(line: &[u8]) -> bool {
+    let line = &line[..run(line, |byte| !byte.is_ascii_whitespace() && byte != b';')];
     let has = |test: fn(&u8) -> bool| line.iter().any(test);
+    let padding = line.iter().rev().take_while(|byte| **byte == b'=').count();
+    if line[..line.len() - padding].iter().any(|byte| matches!(byte, b'=' | b':')) {
+        return false;
+    }
     (has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic))
         || (line.iter().skip(1).any(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase))
 }
@@ -140,6 +158,7 @@ fn is_rest(line: &[u8]) -> bool {
 pub(super) struct Reading {
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
+    wraps: Vec<usize>,
 }
 
 /// What a reading does to the text.
@@ -154,7 +173,7 @@ pub(super) enum Way {
 impl Reading {
     /// Reads `text` in one way, or says that there is nothing to read differently.
     pub(super) fn of(text: &[u8], way: Way) -> Option<Reading> {
-        let mut reading = Reading { bytes: Vec::new(), pieces: Vec::new() };
+        let mut reading = Reading { bytes: Vec::new(), pieces: Vec::new(), wraps: Vec::new() };
         // Everything before `taken` has been read.
         let mut taken = 0;
         for at in memchr::memchr3_iter(b'\n', b'\\', b'%', text) {
@@ -171,12 +190,12 @@ impl Reading {
                 Step::Join { .. } => {}
                 Step::Byte { byte, length } => {
                     reading.copy(text, taken..at);
-                    let code = Piece { at: reading.bytes.len(), source: at, code: length, joint: Joint::Code };
+                    let code =
+                        Piece { at: reading.bytes.len(), source: at, code: length, joint: Joint::Code };
                     reading.pieces.push(code);
                     reading.bytes.push(byte);
                     taken = at + length;
-                    let after =
-                        Piece { at: reading.bytes.len(), source: taken, code: 0, joint: Joint::Code };
+                    let after = Piece { at: reading.bytes.len(), source: taken, code: 0, joint: Joint::Code };
                     reading.pieces.push(after);
                 }
             }
@@ -197,6 +216,8 @@ impl Reading {
             }
             is_same
         });
+        let wraps = reading.pieces.iter().filter(|piece| piece.joint == Joint::Wrap);
+        reading.wraps = wraps.map(|piece| piece.at).collect();
         Some(reading)
     }
 
@@ -208,7 +229,7 @@ impl Reading {
     }
 
     pub(super) fn text(&self) -> Text<'_> {
-        Text { bytes: &self.bytes, pieces: &self.pieces }
+        Text { bytes: &self.bytes, pieces: &self.pieces, wraps: &self.wraps }
     }
 
     /// Whether any code was resolved.
@@ -269,7 +290,8 @@ fn line_end(text: &[u8], left: usize, right: usize, joint: Joint) -> Option<Step
     let (left, joint) = if before == b'\\' { (left - 1, Joint::Explicit) } else { (left, joint) };
     // `"one" \`, `"one" +` and `"one"` before a line with another string: one string.
     let operand = text[..left].strip_suffix(b"+").unwrap_or(&text[..left]);
-    let operand = &operand[..operand.len() - operand.iter().rev().take(8).take_while(|byte| **byte == b' ').count()];
+    let operand =
+        &operand[..operand.len() - operand.iter().rev().take(8).take_while(|byte| **byte == b' ').count()];
     let opening = right + run(&text[right..text.len().min(right + 3)], |byte| byte == b'+' || byte == b' ');
     if let (Some(closed), Some(opened)) = (closed_quote(operand), opened_quote(text, opening)) {
         return Some(Step::Join { left: closed, right: opened, joint: Joint::Explicit });

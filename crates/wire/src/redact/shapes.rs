@@ -7,6 +7,9 @@ use memchr::memmem::Finder;
 use super::reading::{Hold, Text};
 use super::{Find, is_random, run};
 
+/// So much more than the least behind a prefix decides whether it is a token's; only then is the end looked for.
+const DECIDING_LENGTH: usize = 40;
+
 /// What may stand in a token behind its prefix.
 #[derive(Clone, Copy)]
 enum Alphabet {
@@ -97,9 +100,12 @@ pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
             continue;
         }
         let until = &text[..=joint];
-        let Some(shape) = JOINED.iter().find(|shape| until.ends_with(shape.prefix.as_bytes())) else {
-            continue;
-        };
+        // Two bytes rule out nearly every row; the rest of a prefix is compared only then.
+        let Some(end) = until.last_chunk::<2>() else { continue };
+        let found = JOINED.iter().find(|shape| {
+            shape.prefix.as_bytes().last_chunk::<2>() == Some(end) && until.ends_with(shape.prefix.as_bytes())
+        });
+        let Some(shape) = found else { continue };
         done = shape.look(text, until.len() - shape.prefix.len(), finds);
     }
     for (finder, shape) in OTHER_FINDERS.iter() {
@@ -121,10 +127,13 @@ impl Shape {
         if self.position == WordStart && !begins_word(text, start) {
             return body;
         }
-        let end = text.word(body, |byte| self.alphabet.has(byte), Hold::AtLeast(self.at_least));
-        if end - body < self.at_least || !is_token(&text[body..end]) {
+        let end_in =
+            |text: Text<'_>| text.word(body, |byte| self.alphabet.has(byte), Hold::AtLeast(self.at_least));
+        let near = end_in(text.until(body + self.at_least + DECIDING_LENGTH));
+        if near - body < self.at_least || !is_token(&text[body..near]) {
             return body;
         }
+        let end = end_in(text);
         finds.push(Find { start, end, kind: self.kind });
         end
     }
