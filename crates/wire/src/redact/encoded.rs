@@ -118,9 +118,14 @@ fn find_in_run(
             continue;
         }
         // What is left of the code beside its text is a few letters that belong to it, if they stand on its line.
-        let (mut start, mut end) = (offset + from, offset + to);
+        let letters = |bytes: usize| offset + from + bytes * 4;
+        let mut start = letters(begin / 3);
+        let mut end = letters((begin + readable.len()).div_ceil(3)).min(length);
         if start < 8 {
-            start = (1..=start).rev().find(|place| text.joint(at + place).is_some()).unwrap_or(0);
+            start = (1..=letters(begin.div_ceil(3)))
+                .rev()
+                .find(|place| text.joint(at + place).is_some())
+                .unwrap_or(0);
         }
         if length - end < 8 {
             let padded = length + run(&text[at + length..], |byte| byte == b'=').min(2);

@@ -181,7 +181,7 @@ fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
         let ends = ends_line(text, end) || ends_string();
         !is_quoted_name && spaces > 0 && found.len() >= 8 && is_random(found) && ends
     } else {
-        !is_spaced && !is_code(name, found, text.get(end).copied())
+        !is_spaced && !is_code(name, found, text.beside(end))
     };
     let (start, end) = (is_written_out && is_secret(class, found)).then(|| value(text, whole))??;
     Some(Find { start, end, kind: class.kind() })
@@ -206,7 +206,7 @@ fn flagged(text: Text<'_>, at: usize) -> Option<Find> {
     let (start, end) = beginning_of_value(text, whole)?;
     let found = &text[start..end];
     let is_prose = PROSE.iter().any(|word| found.eq_ignore_ascii_case(word.as_bytes()));
-    let is_value = !is_prose && !found.starts_with(b"-") && !is_code(name, found, text.get(end).copied());
+    let is_value = !is_prose && !found.starts_with(b"-") && !is_code(name, found, text.beside(end));
     let (start, end) = (is_value && is_secret(class, found)).then(|| value(text, whole))??;
     Some(Find { start, end, kind: class.kind() })
 }
@@ -423,6 +423,7 @@ pub(super) fn is_placeholder(found: &[u8]) -> bool {
         || found.starts_with(b"<")
         || (found.starts_with(b"%") && found.ends_with(b"%"))
         || found.starts_with("…".as_bytes())
+        || found.starts_with("[…]".as_bytes())
         || found.iter().all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'?'))
         || NOTHING.iter().any(|word| found.eq_ignore_ascii_case(word.as_bytes()))
 }

@@ -76,6 +76,11 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// The byte at `at`, if it stands on the same line as the one before it.
+    pub(super) fn beside(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied().filter(|_| self.joint(at).is_none())
+    }
+
     /// Whether the line ended before `at` without a sign that it goes on.
     pub(super) fn is_wrapped(&self, at: usize) -> bool {
         self.wraps.binary_search(&at).is_ok()
