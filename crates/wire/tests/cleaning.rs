@@ -62,6 +62,13 @@ fn what_acts_or_hides_is_written_out() {
 }
 
 #[test]
+fn a_secret_in_wide_characters_is_found() {
+    let wide: Vec<u8> = "password=hunter2 x".bytes().flat_map(|byte| [byte, 0]).collect();
+    let clean = cleaner().output(&wide, 1000, 1000).head;
+    assert!(clean.ends_with("\\x00=\\x00[redacted:password]\\x00 \\x00x\\x00"), "{clean}");
+}
+
+#[test]
 fn lines_end_in_one_way() {
     check("a\r\nb\rc\n\td\n", "a b c  d", "a\nb\nc\n\td\n");
 }
@@ -173,7 +180,7 @@ fn an_output_keeps_its_ends() {
 fn words_of_our_own_are_clean() {
     const WORD: Clean = Clean::word("tool:start");
     assert_eq!(WORD.to_string(), "tool:start");
-    assert_eq!(serde_json::to_string(&WORD).unwrap(), "\"tool:start\"");
+    assert_eq!(json!(WORD), json!("tool:start"));
     assert_eq!(Clean::stored("x".to_owned()).into_string(), "x");
 }
 
@@ -280,7 +287,7 @@ impl Form {
                 (text.replacen("{}", &split, 1), pieces(secret, 8))
             }
             Form::Base64(last, width) => {
-                let start = text.find("{}").unwrap() / 3 * 4 + 4;
+                let start = text.find("{}").expect("a text has a place for its secret") / 3 * 4 + 4;
                 let code = base64(whole.as_bytes(), last, usize::MAX);
                 let inside = &code[start..start + secret.len() / 3 * 4 - 4];
                 (base64(whole.as_bytes(), last, width), pieces(inside, 12))

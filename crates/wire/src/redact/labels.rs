@@ -65,7 +65,6 @@ const ENDINGS: &[(&str, Class)] = &[
     ("signingkey", Class::Token),
     ("encryptionkey", Class::Token),
     ("authkey", Class::Token),
-    ("_auth", Class::Token),
     ("cookie", Class::Cookie),
 ];
 
@@ -289,6 +288,10 @@ fn spelled(name: &[u8]) -> Vec<u8> {
 }
 
 fn class(name: &[u8], is_colon: bool) -> Option<Class> {
+    // As `.npmrc` has it. Behind other words it is no secret (`--jobserver-auth=…`).
+    if name == b"_auth" {
+        return Some(Class::Token);
+    }
     let name = &name[run(name, |byte| matches!(byte, b'-' | b'_' | b'.'))..];
     let ends_like = |ending: &str| {
         let tail = name.len().checked_sub(ending.len()).map(|at| &name[at..]);
