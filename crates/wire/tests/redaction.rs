@@ -174,6 +174,52 @@ fn output_that_is_not_text_keeps_its_bytes() {
     assert_eq!(redact_bytes(text), b"\xff\xfe PASSWORD=[redacted:password] \x00\xff".as_slice());
 }
 
+/// Texts that repeat what makes a search look around. Were the time not linear, this test would not end.
+#[test]
+fn hostile_text_is_read_in_passing() {
+    let repeated = [
+        "A",
+        "Ab",
+        "=",
+        "\n",
+        "a\n",
+        "\\",
+        "\\n",
+        "%41",
+        "%253D",
+        "-----BEGIN ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "token=",
+        "token%3Da1 ",
+        "password=x1x ",
+        "password=x1xy\n",
+        "password=\"",
+        "password='x\n",
+        "--token ",
+        "ghp_",
+        "sk-a1\n",
+        "eyJ",
+        "eyJ.",
+        "cookie: a=",
+        "cookie:'",
+        "://a:",
+        "mysql -p",
+        "\"\\\n\"",
+        "TG9yZW0gaXBzdW0g",
+        "VkVjNWVWcFhNR2RoV0VKb",
+        "Bearer ",
+        "Basic a",
+        "AKIA",
+        "[redacted:",
+    ];
+    for piece in repeated {
+        let text = piece.repeat(40_000 / piece.len());
+        let once = redact(&text).into_owned();
+        assert!(redact(&once) == once, "{piece:?} is not cut in one go");
+    }
+}
+
 /// Pieces that are likely to disturb each other.
 fn piece() -> impl Strategy<Value = String> {
     let secrets =
