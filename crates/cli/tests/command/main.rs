@@ -11,6 +11,7 @@ mod diagnose_run;
 mod false_alarms;
 mod log;
 mod problems;
+mod hook;
 mod replay;
 mod rules;
 mod show;

@@ -1,0 +1,269 @@
+//! The generic door: a payload in, an answer out, and nothing of ours in the agent's way.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::world::{Said, World, repository};
+
+fn before(key: &str, command: &str) -> Value {
+    json!({ "event": "before", "session": "s", "call_id": key, "tool": "Bash", "input": { "command": command } })
+}
+
+fn after(key: &str, command: &str, code: i32, stderr: &str) -> Value {
+    let mut payload = before(key, command);
+    payload["event"] = json!("after");
+    payload["exit_code"] = json!(code);
+    payload["stderr"] = json!(stderr);
+    payload
+}
+
+/// One process for one payload.
+#[track_caller]
+fn tell(world: &World, payload: &Value) -> Value {
+    world.run(&["hook", "generic"], payload.to_string()).json()
+}
+
+/// What an answer says, in short.
+fn short(answer: &Value) -> String {
+    let word = |field: &str| answer[field].as_str().unwrap_or("-").to_owned();
+    format!("{} {} {}", word("decision"), word("rung"), word("kept"))
+}
+
+const MISSING: &str = "bash: frob: command not found";
+
+#[test]
+fn a_failure_is_explained_and_its_repeat_is_refused_by_another_process() {
+    let world = World::empty();
+    assert_eq!(short(&tell(&world, &before("a", "frob"))), "allow observe stored");
+    let answer = tell(&world, &after("a", "frob", 127, MISSING));
+    assert_eq!(short(&answer), "allow note stored");
+    assert_eq!(answer["diagnosis"]["kind"], "command_not_found");
+    let answer = tell(&world, &before("b", "frob"));
+    assert_eq!(short(&answer), "deny deny stored");
+    assert!(answer["say"].as_str().unwrap().starts_with("Blocked by unstuck: "), "{answer}");
+}
+
+#[test]
+fn an_agent_that_goes_on_all_the_same_is_halted_with_a_table() {
+    let world = World::empty();
+    tell(&world, &after("a", "frob", 127, MISSING));
+    let answers: Vec<String> = (0..6)
+        .map(|number| tell(&world, &before(&format!("b{number}"), "frob"))["decision"].to_string())
+        .collect();
+    assert!(answers.contains(&"\"halt\"".to_owned()), "{answers:?}");
+    let halted = tell(&world, &before("z", "frob"));
+    assert!(halted["table"].as_str().unwrap().contains("frob: command not found | frob"), "{halted}");
+}
+
+#[test]
+fn several_payloads_of_one_process_are_answered_in_turn() {
+    let world = World::empty();
+    let lines = format!("{}\n\n{}\n", before("a", "ls"), after("a", "ls", 0, ""));
+    let answers = world.run(&["hook", "generic"], lines).json_lines();
+    assert_eq!(answers.iter().map(|answer| &answer["event"]).collect::<Vec<_>>(), ["before", "after"]);
+}
+
+#[test]
+fn a_payload_may_be_laid_out_over_several_lines() {
+    let world = World::empty();
+    let pretty = serde_json::to_string_pretty(&before("a", "ls")).unwrap();
+    assert_eq!(short(&world.run(&["hook", "generic"], pretty).json()), "allow observe stored");
+}
+
+#[test]
+fn whatever_comes_in_the_agent_goes_on_and_hears_no_error() {
+    let cases: [&[u8]; 12] = [
+        b"",
+        b"\n\n",
+        b"{",
+        b"not json",
+        b"[1,2]",
+        b"{}",
+        b"{\"event\":\"before\"}",
+        b"{\"event\":\"nope\"}",
+        b"\xff\xfe\x00",
+        b"{\"event\":\"after\",\"tool\":\"x\",\"exit_code\":\"many\"}",
+        b"{\"event\":\"before\",\"tool\":7,\"input\":[[[[]]]],\"pid\":-4}",
+        b"{\"event\":\"user\",\"at\":99999999999999999999}",
+    ];
+    for case in cases {
+        let world = World::empty();
+        let said = world.run(&["hook", "generic"], case);
+        assert_eq!((said.stderr(), said.exit), ("", 0), "{:?}", String::from_utf8_lossy(case));
+        for answer in said.json_lines() {
+            assert_eq!(answer["decision"], "allow", "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_payload_that_cannot_be_read_is_told_to_operations() {
+    let world = World::empty();
+    let answer = world.run(&["hook", "generic"], "{\"event\":\"before\"}").json();
+    assert_eq!(answer["fault"], "tool: is missing");
+    let log = world.run(&["log", "--json", "--channel", "monitor"], "");
+    assert!(log.stdout().contains("own_fault"), "{log}");
+}
+
+#[test]
+fn a_door_that_does_not_exist_blocks_nothing() {
+    let world = World::empty();
+    for args in [&["hook"][..], &["hook", "nope"], &["hook", "generic", "--nonsense"]] {
+        let said = world.run(args, before("a", "ls").to_string());
+        assert_eq!((said.stderr(), said.exit), ("", 0), "{args:?} {said}");
+    }
+}
+
+#[test]
+fn broken_settings_are_left_out_and_told() {
+    let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"fierce\"\n[hook\n");
+    assert_eq!(short(&tell(&world, &before("a", "ls"))), "allow observe stored");
+    let log = world.run(&["--set", "hook.enabled=true", "config", "path"], "");
+    assert_eq!(log.exit, 0, "{log}");
+    let export = world.with("config/unstuck/config.toml", "").run(&["log", "--json"], "");
+    assert!(export.stdout().contains("\"settings\""), "{export}");
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_used_costs_the_record_and_nothing_else() {
+    let world = World::empty().with(".local/state/unstuck", "a file stands here");
+    let answer = tell(&world, &after("a", "frob", 127, MISSING));
+    assert_eq!(short(&answer), "allow observe lost");
+    assert_eq!(answer["diagnosis"]["kind"], "command_not_found");
+    assert!(answer["fault"].as_str().unwrap().contains("unstuck"), "{answer}");
+}
+
+#[test]
+fn nothing_is_recorded_and_nothing_said_where_the_hook_is_switched_off() {
+    let world = World::empty().with("config/unstuck/config.toml", "[hook]\nenabled = false\n");
+    let said = world.run(&["hook", "generic"], before("a", "ls").to_string());
+    assert_eq!(said, Said { stdout: vec![], stderr: vec![], exit: 0 });
+    assert!(!world.path(".local/state/unstuck").exists());
+}
+
+#[test]
+fn an_observer_records_what_it_would_have_said() {
+    let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"observe\"\n");
+    tell(&world, &after("a", "frob", 127, MISSING));
+    let answer = tell(&world, &before("b", "frob"));
+    assert_eq!(short(&answer), "allow deny stored");
+    assert_eq!(answer["say"], Value::Null);
+}
+
+#[test]
+fn an_adviser_speaks_and_refuses_nothing() {
+    let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"advise\"\n");
+    tell(&world, &after("a", "frob", 127, MISSING));
+    let answer = tell(&world, &before("b", "frob"));
+    assert_eq!(short(&answer), "allow deny stored");
+    assert!(answer["say"].is_string(), "{answer}");
+}
+
+#[test]
+fn whoever_would_send_a_call_again_is_told_when_and_how_often() {
+    let world = World::empty();
+    let ask = |key: &str| {
+        let mut payload = after(key, "curl https://x.example", 6, "curl: (6) Could not resolve host: x.example");
+        payload["can_retry"] = json!(true);
+        tell(&world, &payload)["retry"].clone()
+    };
+    let first = ask("a");
+    assert_eq!((&first["again"], &first["attempt"], &first["of"]), (&json!(true), &json!(2), &json!(3)), "{first}");
+    assert!((3000..=4000).contains(&first["wait_ms"].as_u64().unwrap()), "{first}");
+    ask("b");
+    let last = ask("c");
+    assert_eq!((&last["again"], &last["why"]), (&json!(false), &json!("tries_used")), "{last}");
+    let log = world.run(&["log", "--json"], "");
+    assert!(log.stdout().contains("attempt 2 of 3, waiting 3"), "{log}");
+}
+
+#[test]
+fn hostile_names_make_no_path_and_reach_no_terminal_raw() {
+    let world = World::empty();
+    let hostile = "../../etc/\u{1b}[2J\u{202e}\u{0}x\r\n";
+    let mut payload = after(hostile, "frob", 127, "\u{1b}]0;owned\u{7}bash: frob: command not found\u{200b}");
+    for field in ["session", "agent", "tool", "cwd"] {
+        payload[field] = json!(hostile);
+    }
+    let answer = tell(&world, &payload);
+    assert_eq!(answer["kept"], "stored", "{answer}");
+    let files: Vec<_> = fs::read_dir(world.path(".local/state/unstuck")).unwrap().flatten().collect();
+    assert!(files.iter().all(|file| file.file_name().to_string_lossy().is_ascii()), "{files:?}");
+    for args in [&["log"][..], &["log", "--json"], &["show", "1"], &["problems"], &["stats", "--by", "tool"]] {
+        let said = world.run(args, "");
+        assert_eq!(said.exit, 0, "{said}");
+        let raw = |sign: char| sign.is_control() && sign != '\n' || matches!(sign, '\u{200b}' | '\u{202e}');
+        assert!(!said.stdout().contains(raw), "{args:?} {:?}", said.stdout());
+    }
+}
+
+#[test]
+fn a_huge_output_is_stored_bounded() {
+    let world = World::empty();
+    let mut payload = after("a", "cat big", 1, "");
+    payload["stdout"] = json!("x".repeat(10_000_000));
+    assert_eq!(tell(&world, &payload)["kept"], "stored");
+    let size = fs::metadata(world.path(".local/state/unstuck/timeline.db")).unwrap().len()
+        + fs::metadata(world.path(".local/state/unstuck/timeline.db-wal")).unwrap().len();
+    assert!(size < 600_000, "{size}");
+}
+
+#[test]
+fn ten_failures_at_once_are_ten() {
+    let world = World::empty();
+    let children: Vec<_> = (0..10)
+        .map(|number| {
+            let mut child = world.command(&["hook", "generic"]).stdout(Stdio::null()).spawn().unwrap();
+            let payload = after(&format!("c{number}"), "frob", 127, MISSING).to_string();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes()).unwrap();
+            child
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let stats = world.run(&["stats", "--json"], "");
+    assert!(stats.stdout().contains("\"failed\":10"), "{stats}");
+}
+
+#[test]
+fn a_recorded_run_is_judged_alike_whether_its_standing_is_stored_or_not() {
+    let world = World::empty();
+    let calls = repository("traces/scenarios/calls.jsonl");
+    let decided = world.run(&["replay", "--record", "--jsonl", calls.to_str().unwrap()], "");
+    assert!(decided.stderr().starts_with("recorded: "), "{decided}");
+    let heard = |word: &Value| match word.as_str().unwrap() {
+        "allow" | "none" => "observe".to_owned(),
+        word => word.to_owned(),
+    };
+    let expected: Vec<(String, String, String, String)> = decided
+        .stdout()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| {
+            let trace = line["trace"].as_str().unwrap().to_owned();
+            (trace, format!("#{}", line["i"]), heard(&line["before"]), heard(&line["after"]))
+        })
+        .collect();
+    let stored: Vec<Value> =
+        world.run(&["export", "--jsonl", "--only", "calls"], "").json_lines().into_iter().collect();
+    let text = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
+    let mut found: Vec<(String, String, String, String)> = stored
+        .iter()
+        .filter(|line| line["type"] == "call")
+        .map(|line| {
+            (text(line, "session"), text(line, "key"), text(line, "rung_before"), text(line, "rung_after"))
+        })
+        .collect();
+    let mut expected = expected;
+    expected.sort();
+    found.sort();
+    assert_eq!(found.len(), expected.len());
+    assert_eq!(found, expected);
+    // Recorded once more, nothing is there twice.
+    world.run(&["replay", "--record", "--jsonl", calls.to_str().unwrap()], "");
+    let again = world.run(&["export", "--jsonl", "--only", "calls"], "").json_lines();
+    assert_eq!(again.len(), stored.len());
+}
