@@ -3,18 +3,21 @@
 //! An entry is made from the raw call here, in one place, so that nothing of it can be written without having been cleaned:
 //! what the ladder compares are prints, and what people read is [`Clean`].
 
+use memchr::memmem;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
 use unstuck_judge::ladder::{Ending, Print, Round, Sight, Upshot, see};
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
-use unstuck_wire::clean::{Clean, CleanOutput, Cleaner};
+use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
 use unstuck_wire::report::Report;
 
 /// The most that is kept of a name from outside.
 pub const NAME_MAX: usize = 160;
 /// The most that is kept of a line.
 const LINE_MAX: usize = 400;
+/// How much of a text is read to know what is secret in a part of it.
+const AROUND: usize = 8 * 1024;
 /// The most that is kept of a diagnosis.
 const VERDICT_MAX: usize = 16 * 1024;
 
@@ -80,13 +83,16 @@ pub struct Asked {
     pub(crate) sight: Sight,
     pub(crate) call_print: Fingerprint,
     pub(crate) intent_print: Fingerprint,
+    /// What is secret in the input; never written.
+    pub(crate) secrets: Secrets,
 }
 
 impl Asked {
     /// Reads a call, and cleans it.
     pub fn new(cleaner: &Cleaner, bounds: &Bounds, who: Who, key: &str, call: &Call) -> Asked {
         let mut sight = see::sight(call);
-        let label = cleaner.line(&sight.label, LINE_MAX);
+        let secrets = secrets_of(cleaner, &call.input);
+        let label = cleaner.line(&secrets.cut(&sight.label), LINE_MAX);
         let tool = cleaner.name(&call.tool, NAME_MAX);
         sight.label = label.to_string();
         sight.tool_name = tool.to_string();
@@ -100,8 +106,37 @@ impl Asked {
             sight,
             call_print: fingerprint::call(call),
             intent_print: fingerprint::intent(call),
+            secrets,
         }
     }
+}
+
+/// What is secret in the texts of an input. As in everything that is kept, a huge text is judged by its beginning.
+fn secrets_of(cleaner: &Cleaner, input: &Value) -> Secrets {
+    match input {
+        Value::String(text) => cleaner.secrets_in(&text.as_bytes()[..text.len().min(AROUND)]),
+        Value::Array(list) => {
+            list.iter().fold(Secrets::default(), |all, item| all.and(secrets_of(cleaner, item)))
+        }
+        Value::Object(fields) => {
+            fields.values().fold(Secrets::default(), |all, item| all.and(secrets_of(cleaner, item)))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Secrets::default(),
+    }
+}
+
+/// What is secret in an output, near the line that shows the cause.
+fn secrets_near(cleaner: &Cleaner, observation: &Observation, evidence: &str) -> Secrets {
+    let line = evidence.trim();
+    if line.is_empty() {
+        return Secrets::default();
+    }
+    let streams = [&observation.stdout, &observation.stderr, &observation.merged];
+    streams.into_iter().fold(Secrets::default(), |all, stream| {
+        let Some(at) = memmem::find(stream, line.as_bytes()) else { return all };
+        let window = at.saturating_sub(AROUND)..(at + line.len() + AROUND).min(stream.len());
+        all.and(cleaner.secrets_in(&stream[window]))
+    })
 }
 
 vocabulary! {
@@ -130,10 +165,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(cleaner: &Cleaner, kind: Kind, report: &Report) -> Finding {
+    fn new(cleaner: &Cleaner, kind: Kind, report: &Report, secrets: &Secrets) -> Finding {
         let [_, _, cause] = &report.prints;
         let evidence = report.diagnosis.evidence.as_ref().map_or("", |found| &*found.text);
-        let verdict = serde_json::to_value(report.to_wire(None)).unwrap_or(Value::Null);
+        let mut verdict = serde_json::to_value(report.to_wire(None)).unwrap_or(Value::Null);
+        secrets.cut_from(&mut verdict);
         Finding {
             kind,
             rule: cleaner.name(&report.diagnosis.rule, NAME_MAX),
@@ -144,7 +180,7 @@ impl Finding {
                 (_, FixBy::Wait | FixBy::Model) => Severity::Warn,
                 (_, FixBy::Environment | FixBy::Person | FixBy::Nobody) => Severity::Error,
             },
-            evidence: cleaner.line(evidence, LINE_MAX),
+            evidence: cleaner.line(&secrets.cut(evidence), LINE_MAX),
             cause: cause.clone(),
             verdict: cleaner.json(&verdict, VERDICT_MAX),
         }
@@ -189,9 +225,10 @@ impl Ended {
         let mut ending = see::ending(&asked.sight, observation, &report.diagnosis, said_ok);
         let finding = match &mut ending.upshot {
             Upshot::Failed(fault) => {
-                fault.line = cleaner.line(&fault.line, LINE_MAX).into_string();
+                let secrets = asked.secrets.clone().and(secrets_near(cleaner, observation, &fault.line));
+                fault.line = cleaner.line(&secrets.cut(&fault.line), LINE_MAX).into_string();
                 fault.rule = cleaner.name(&fault.rule, NAME_MAX).into_string();
-                Some(Finding::new(cleaner, fault.kind, report))
+                Some(Finding::new(cleaner, fault.kind, report, &secrets))
             }
             Upshot::Fine | Upshot::OurDenial => None,
         };

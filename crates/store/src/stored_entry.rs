@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Kind, Outcome};
-use unstuck_wire::clean::{Clean, CleanOutput};
+use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
 use crate::entry::{Asked, Ended, Entry, Finding, OwnFault, Retrying, Ruling, Severity, Who};
 use crate::pack::{Pack, packed, unpacked};
@@ -196,6 +196,7 @@ impl StoredCall {
             sight: from_hex(&self.sight)?,
             call_print: Fingerprint::from_stored(self.call_print),
             intent_print: Fingerprint::from_stored(self.intent_print),
+            secrets: Secrets::default(),
         })
     }
 }

@@ -178,7 +178,13 @@ fn a_call_is_recorded_from_its_asking_to_its_end() {
     assert_eq!(
         cellar.events(),
         [
-            "tool:start", "tool:error", "error", "problem:new", "tool:end", "tool:advice", "tool:start",
+            "tool:start",
+            "tool:error",
+            "error",
+            "problem:new",
+            "tool:end",
+            "tool:advice",
+            "tool:start",
             "tool:end"
         ]
     );
@@ -239,7 +245,11 @@ fn an_entry_waits_in_the_spool_while_the_database_is_held_and_is_taken_in_once()
     let mut cellar = Cellar::empty();
     cellar.before("a", "make");
     let answers = cellar.locked(|cellar| {
-        [cellar.after("a", "make", 0, ""), cellar.before("b", "frob"), cellar.after("b", "frob", 127, MISSING)]
+        [
+            cellar.after("a", "make", 0, ""),
+            cellar.before("b", "frob"),
+            cellar.after("b", "frob", 127, MISSING),
+        ]
     });
     assert_eq!(answers.each_ref().map(kept), ["spooled"; 3]);
     assert_eq!(cellar.calls(), ["a executing 1 -"]);
@@ -366,8 +376,7 @@ fn a_problem_that_was_resolved_is_reported_when_it_is_back() {
     cellar.after("b", "frob", 127, MISSING);
     cellar.now += DAY;
     cellar.after("c", "frob", 127, MISSING);
-    let news: Vec<String> =
-        cellar.events().into_iter().filter(|kind| kind.starts_with("problem:")).collect();
+    let news: Vec<String> = cellar.events().into_iter().filter(|kind| kind.starts_with("problem:")).collect();
     assert_eq!(news, ["problem:new", "problem:regressed"]);
 }
 
@@ -426,13 +435,14 @@ fn a_session_of_any_length_remembers_a_bounded_number_of_things() {
         };
         let report = Report::new(cellar.rules.diagnose(&observation), &observation.call, Lang::En);
         let asked = cellar.asked(&number.to_string(), &command);
-        let ended =
-            Ended::new(&cellar.cleaner, &Bounds::default(), asked, &observation, Some(true), &report);
+        let ended = Ended::new(&cellar.cleaner, &Bounds::default(), asked, &observation, Some(true), &report);
         cellar.keep(&Entry::Ended(Box::new(ended)));
     }
     let most: u32 = cellar
         .database()
-        .query_row("SELECT max(n) FROM (SELECT count(*) AS n FROM standing GROUP BY part)", [], |row| row.get(0))
+        .query_row("SELECT max(n) FROM (SELECT count(*) AS n FROM standing GROUP BY part)", [], |row| {
+            row.get(0)
+        })
         .unwrap();
     assert!((2048..=2048 + 256).contains(&most), "{most}");
 }

@@ -165,12 +165,17 @@ fn an_adviser_speaks_and_refuses_nothing() {
 fn whoever_would_send_a_call_again_is_told_when_and_how_often() {
     let world = World::empty();
     let ask = |key: &str| {
-        let mut payload = after(key, "curl https://x.example", 6, "curl: (6) Could not resolve host: x.example");
+        let mut payload =
+            after(key, "curl https://x.example", 6, "curl: (6) Could not resolve host: x.example");
         payload["can_retry"] = json!(true);
         tell(&world, &payload)["retry"].clone()
     };
     let first = ask("a");
-    assert_eq!((&first["again"], &first["attempt"], &first["of"]), (&json!(true), &json!(2), &json!(3)), "{first}");
+    assert_eq!(
+        (&first["again"], &first["attempt"], &first["of"]),
+        (&json!(true), &json!(2), &json!(3)),
+        "{first}"
+    );
     assert!((3000..=4000).contains(&first["wait_ms"].as_u64().unwrap()), "{first}");
     ask("b");
     let last = ask("c");
@@ -191,7 +196,8 @@ fn hostile_names_make_no_path_and_reach_no_terminal_raw() {
     assert_eq!(answer["kept"], "stored", "{answer}");
     let files: Vec<_> = fs::read_dir(world.path(".local/state/unstuck")).unwrap().flatten().collect();
     assert!(files.iter().all(|file| file.file_name().to_string_lossy().is_ascii()), "{files:?}");
-    for args in [&["log"][..], &["log", "--json"], &["show", "1"], &["problems"], &["stats", "--by", "tool"]] {
+    for args in [&["log"][..], &["log", "--json"], &["show", "1"], &["problems"], &["stats", "--by", "tool"]]
+    {
         let said = world.run(args, "");
         assert_eq!(said.exit, 0, "{said}");
         let raw = |sign: char| sign.is_control() && sign != '\n' || matches!(sign, '\u{200b}' | '\u{202e}');

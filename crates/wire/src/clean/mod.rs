@@ -6,6 +6,7 @@
 mod bound;
 mod home;
 mod json;
+mod secrets;
 mod visible;
 
 use std::borrow::Cow;
@@ -83,6 +84,8 @@ impl Serialize for Clean {
         serializer.serialize_str(&self.0)
     }
 }
+
+pub use secrets::Secrets;
 
 /// The beginning and the end of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

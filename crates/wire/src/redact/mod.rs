@@ -15,6 +15,7 @@ mod reading;
 mod shapes;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 pub(crate) use known::Known;
 pub(crate) use labels::kind_of_named;
@@ -171,6 +172,11 @@ fn find_all(text: &[u8], known: &Known, depth: Depth) -> Vec<Find> {
         }
     }
     if merged.is_empty() { merged } else { spare_marks(text, &merged) }
+}
+
+/// Where the secrets of a text stand.
+pub(crate) fn finds(text: &[u8], known: &Known) -> Vec<Range<usize>> {
+    find_all(text, known, Depth::Outside).into_iter().map(|find| find.start..find.end).collect()
 }
 
 fn find_in(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<Find>) {
