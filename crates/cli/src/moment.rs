@@ -11,19 +11,26 @@ const DAY: u64 = 24 * HOUR;
 
 /// A moment for people: `2026-11-15 11:53:02Z`. Moments are milliseconds since 1970.
 pub(crate) fn format_utc(ms: u64) -> String {
-    let clock = ms % DAY / SECOND;
+    let ((year, month, day), clock) = (civil((ms / DAY).cast_signed()), ms % DAY / SECOND);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    format!("{} {hour:02}:{minute:02}:{second:02}Z", format_day((ms / DAY).cast_signed()))
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// A moment for programs, in ISO 8601: `2026-11-15T11:53:02.250Z`.
 pub(crate) fn format_iso(ms: u64) -> String {
-    let text = format_utc(ms).replace(' ', "T");
-    format!("{}.{:03}Z", text.trim_end_matches('Z'), ms % SECOND)
+    let ((year, month, day), clock) = (civil((ms / DAY).cast_signed()), ms % DAY);
+    let (hour, minute, second) = (clock / HOUR, clock / MINUTE % 60, clock / SECOND % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", clock % SECOND)
 }
 
 /// A day, counted from 1970: `2026-11-15`.
 pub(crate) fn format_day(day: i64) -> String {
+    let (year, month, day) = civil(day);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a day counted from 1970.
+fn civil(day: i64) -> (i64, i64, i64) {
     // Years are counted from March, so that the leap day comes last; 400 of them have always the same number of days.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
@@ -31,11 +38,10 @@ pub(crate) fn format_day(day: i64) -> String {
     let of_year = day - (365 * year + year / 4 - year / 100);
     let from_march = (5 * of_year + 2) / 153;
     let of_month = of_year - (153 * from_march + 2) / 5 + 1;
-    let (year, month) = match from_march < 10 {
-        true => (year + era * 400, from_march + 3),
-        false => (year + era * 400 + 1, from_march - 9),
-    };
-    format!("{year:04}-{month:02}-{of_month:02}")
+    match from_march < 10 {
+        true => (year + era * 400, from_march + 3, of_month),
+        false => (year + era * 400 + 1, from_march - 9, of_month),
+    }
 }
 
 /// How long something took, in one unit: `240 ms`, `3.5 s`, `12 min`, `5 h`, `3 d`.

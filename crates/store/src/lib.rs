@@ -50,4 +50,4 @@ pub use seal::Sealed;
 pub use state::CallState;
 pub use stats::{ATTEMPTS, Attempts, GroupBy, Stats, StatsKey, StatsScope};
 pub use store::Store;
-pub use timeline::{StoredSession, Wanted};
+pub use timeline::{FileMark, StoredSession, Wanted};

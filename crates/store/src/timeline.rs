@@ -3,6 +3,8 @@
 //! A long read would keep the write-ahead log from being folded in, so every page is a short read of its own. That loses
 //! and repeats nothing: sequence numbers are given under the write lock, are never given twice, and only grow.
 
+use std::fs;
+
 use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
@@ -70,7 +72,30 @@ impl Wanted {
     }
 }
 
+/// Which file a database is. One that takes its place has another mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMark(u64, u64);
+
+impl FileMark {
+    #[cfg(unix)]
+    fn of(file: &fs::Metadata) -> Option<FileMark> {
+        use std::os::unix::fs::MetadataExt;
+        Some(FileMark(file.dev(), file.ino()))
+    }
+
+    /// Where files have no numbers, they are taken for the same.
+    #[cfg(not(unix))]
+    fn of(_: &fs::Metadata) -> Option<FileMark> {
+        None
+    }
+}
+
 impl Store {
+    /// The mark of the file that stands where this database was opened; it changes when the database was set aside.
+    pub fn file_mark(&self) -> Option<FileMark> {
+        fs::metadata(self.root().timeline()).ok().as_ref().and_then(FileMark::of)
+    }
+
     /// The session with exactly this name.
     pub fn session(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
         let columns = StoredSession::COLUMNS;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_judge::Lang;
-use unstuck_store::{Bookmark, Channel, Store, StoreError, Wanted};
+use unstuck_store::{Bookmark, Channel, FileMark, Store, StoreError, StoredSession, Wanted};
 
 use crate::cellar::Cellar;
 use crate::event_line;
@@ -56,29 +56,80 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &LogArgs) -> Result<ExitSt
         channel: args.channel.as_deref().and_then(|word| word.parse::<Channel>().ok()),
     };
     let begin = begin(&store, &wanted, args)?;
-    let mut seen = begin.max(store.newest()?);
-    let mut any = show(ui, &store, &wanted, args.json, begin, seen)?;
-    while args.follow {
+    let seen = begin.max(store.newest()?);
+    let any = show(ui, &store, &wanted, args.json, begin, seen)?;
+    if args.follow {
+        return follow(ui, cellar, args, Place { mark: store.file_mark(), store, wanted, seen });
+    }
+    if !args.json {
+        ui.remark(&farewell(any, seen, ui.lang()))?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Where a follower stands.
+struct Place {
+    store: Store,
+    /// Which file it reads.
+    mark: Option<FileMark>,
+    wanted: Wanted,
+    seen: Bookmark,
+}
+
+/// Shows what happens until nobody reads any more.
+fn follow(
+    ui: &mut Ui,
+    cellar: &Cellar,
+    args: &LogArgs,
+    mut place: Place,
+) -> Result<ExitStatus, CommandError> {
+    let session = args.session.as_deref().map(|name| find_session(&place.store, name)).transpose()?;
+    loop {
         ui.finish()?;
         if reader::pause(LOOK) == Pause::ReaderGone {
             return Ok(ExitStatus::Success);
         }
-        let newest = match store.newest() {
+        if place.store.file_mark() != place.mark {
+            match begun_anew(cellar, session.as_ref(), place.wanted)? {
+                Some(new) => place = new,
+                None => continue,
+            }
+        }
+        let newest = match place.store.newest() {
             Ok(newest) => newest,
             // Whoever holds it lets go of it; a follower has time.
             Err(StoreError::Busy { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
         // A purge can take the newest events away; what comes next has a higher number all the same.
-        if newest > seen {
-            any |= show(ui, &store, &wanted, args.json, seen, newest)?;
-            seen = newest;
+        if newest > place.seen {
+            show(ui, &place.store, &place.wanted, args.json, place.seen, newest)?;
+            place.seen = newest;
         }
     }
-    if !args.json {
-        ui.remark(&farewell(any, seen, ui.lang()))?;
-    }
-    Ok(ExitStatus::Success)
+}
+
+/// The beginning of the store that stands where another stood: a damaged one is set aside, and its successor counts from 1.
+/// Nothing as long as there is none, or none that knows the session.
+fn begun_anew(
+    cellar: &Cellar,
+    session: Option<&StoredSession>,
+    wanted: Wanted,
+) -> Result<Option<Place>, CommandError> {
+    let store = match cellar.to_read() {
+        Ok(store) => store,
+        Err(CommandError::Store(StoreError::Missing { .. } | StoreError::Busy { .. })) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let session = match session {
+        None => None,
+        Some(known) => match store.session(&known.name)? {
+            Some(session) => Some(session.id),
+            None => return Ok(None),
+        },
+    };
+    let wanted = Wanted { session, ..wanted };
+    Ok(Some(Place { mark: store.file_mark(), store, wanted, seen: Bookmark(0) }))
 }
 
 /// Where to begin: after the bookmark, but not before the last few.

@@ -159,6 +159,25 @@ fn a_follower_sees_everything_once_and_in_order_while_others_write() {
 }
 
 #[test]
+fn a_follower_goes_on_with_the_store_that_takes_the_place_of_another() {
+    let world = morning();
+    let args = ["log", "--follow", "--json", "--session", "alpha-one"];
+    let mut child = world.command(&args).stdin(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((next()["seq"].clone(), next()["seq"].clone()), (Value::from(1), Value::from(2)));
+    for part in ["timeline.db", "timeline.db-wal", "timeline.db-shm"] {
+        let part = world.path(".local/state/unstuck").join(part);
+        std::fs::rename(&part, part.with_extension("aside")).unwrap();
+    }
+    work(&world, &[FINE, Work { session: "alpha-one", command: "echo back", ..FINE }]);
+    let event = next();
+    assert_eq!((&event["seq"], &event["body"]["label"]), (&Value::from(3), &Value::from("echo back")));
+    drop(lines);
+    assert_eq!(ends_soon(child).exit, 0);
+}
+
+#[test]
 fn a_follower_ends_quietly_on_ctrl_c() {
     let world = morning();
     let mut child = world.command(&["log", "--follow"]).stdin(Stdio::null()).spawn().unwrap();
