@@ -48,6 +48,8 @@ pub(crate) fn met(
     let news = match &found {
         None => Some(ProblemState::New),
         Some((times, _)) => match ProblemState::of(times, at, ages) {
+            // What happened before somebody called it resolved, and is heard of only now, is no news.
+            ProblemState::Resolved if times.resolved_at.is_some_and(|resolved| at <= resolved) => None,
             ProblemState::Resolved => Some(ProblemState::Regressed),
             ProblemState::New | ProblemState::Known | ProblemState::Regressed => None,
         },

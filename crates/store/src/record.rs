@@ -3,7 +3,7 @@
 //! Hosts repeat themselves (the same hook in two settings files, a result delivered twice): an entry that brings nothing new
 //! changes nothing.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::{Value, json};
 use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot};
 use unstuck_judge::{Lang, Outcome};
@@ -80,6 +80,19 @@ struct Found {
     life: String,
 }
 
+impl Found {
+    fn read(row: &Row<'_>) -> Result<Found, rusqlite::Error> {
+        Ok(Found {
+            id: row.get(0)?,
+            // A state that only a newer version knows is not one that this one may move.
+            state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
+            asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
+            attempt: row.get(3)?,
+            life: row.get(4)?,
+        })
+    }
+}
+
 impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
@@ -100,12 +113,12 @@ impl Clerk<'_> {
         let state = if refused { CallState::Denied } else { CallState::Executing };
         let mut life = life::begun(who.at);
         life::add(&mut life, who.at, state, said.text.as_deref().unwrap_or_default());
-        let call = self.insert(session, asked, state, rung, &life)?;
+        let (call, attempt) = self.insert(session, asked, state, rung, &life)?;
         said.call = Some(call);
         if refused {
             self.denied(session, call, asked, &mut said)?;
         } else {
-            said.bookmark = Some(self.started(session, call, asked)?);
+            said.bookmark = Some(self.started(session, call, attempt, asked)?);
             self.advised(session, call, who.at, "before", &mut said)?;
         }
         Ok(said)
@@ -121,7 +134,11 @@ impl Clerk<'_> {
             (Upshot::Failed(_), _) => CallState::Failed,
             (Upshot::Fine, _) => CallState::Completed,
         };
-        let found = match self.find(session, &asked.key)? {
+        let found = match asked.key.is_empty() {
+            false => self.find(session, &asked.key)?,
+            true => self.find_nameless(session, asked)?,
+        };
+        let found = match found {
             Some(found) => found,
             None => self.late_arrival(session, ended)?,
         };
@@ -138,9 +155,7 @@ impl Clerk<'_> {
         let mut asked = ended.asked.clone();
         asked.who.at = asked.who.at.saturating_sub(ended.took_ms.unwrap_or(0));
         let life = life::begun(asked.who.at);
-        let id = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
-        let attempt =
-            self.connection.query_row("SELECT attempt FROM call WHERE id = ?1", [id], |row| row.get(0))?;
+        let (id, attempt) = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
         Ok(Found { id, state: CallState::Pending, asked_at: asked.who.at, attempt, life })
     }
 
@@ -164,7 +179,8 @@ impl Clerk<'_> {
             Some(finding) => self.is_repeat(session, asked, finding)?,
             None => false,
         };
-        let took = ended.took_ms.unwrap_or_else(|| at.saturating_sub(found.asked_at));
+        // A record that has only one time for both says nothing of what lay between.
+        let took = ended.took_ms.or(at.checked_sub(found.asked_at).filter(|took| *took > 0));
         let mut life = found.life.clone();
         let evidence = ended.finding.as_ref().map_or("", |finding| &*finding.evidence);
         life::add(&mut life, at, state, evidence);
@@ -198,7 +214,7 @@ impl Clerk<'_> {
         call: i64,
         asked: &Asked,
         finding: &Finding,
-        took: u64,
+        took: Option<u64>,
         said: &Said,
     ) -> Result<(), rusqlite::Error> {
         let at = asked.who.at;
@@ -335,6 +351,7 @@ impl Clerk<'_> {
             .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
     }
 
+    /// The call with the host's name for it.
     fn find(&self, session: i64, key: &Clean) -> Result<Option<Found>, rusqlite::Error> {
         if key.is_empty() {
             return Ok(None);
@@ -344,16 +361,19 @@ impl Clerk<'_> {
                 "SELECT id, state, asked_at, attempt, life FROM call JOIN call_text ON call_text.call = call.id
                  WHERE session = ?1 AND key = ?2",
             )?
-            .query_row((session, &**key), |row| {
-                Ok(Found {
-                    id: row.get(0)?,
-                    // A state that only a newer version knows is not one that this one may move.
-                    state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
-                    asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
-                    attempt: row.get(3)?,
-                    life: row.get(4)?,
-                })
-            })
+            .query_row((session, &**key), Found::read)
+            .optional()
+    }
+
+    /// The call that a result without a name belongs to: the first of the same calls that is still open.
+    fn find_nameless(&self, session: i64, asked: &Asked) -> Result<Option<Found>, rusqlite::Error> {
+        self.connection
+            .prepare_cached(
+                "SELECT id, state, asked_at, attempt, life FROM call JOIN call_text ON call_text.call = call.id
+                 WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
+                 ORDER BY id LIMIT 1",
+            )?
+            .query_row((session, asked.call_print.as_str(), &*asked.who.agent), Found::read)
             .optional()
     }
 
@@ -379,7 +399,7 @@ impl Clerk<'_> {
         state: CallState,
         rung: Rung,
         life: &str,
-    ) -> Result<i64, rusqlite::Error> {
+    ) -> Result<(i64, u32), rusqlite::Error> {
         let at = asked.who.at.cast_signed();
         let attempt = self.attempt(session, asked)?;
         self.connection
@@ -409,7 +429,7 @@ impl Clerk<'_> {
                  VALUES (?1, ?2, ?3, '', '', '', 0, '', ?4)",
             )?
             .execute((call, &*asked.label, &*asked.input, life))?;
-        Ok(call)
+        Ok((call, attempt))
     }
 
     /// Which attempt this is: one more than the last, if that failed.
@@ -445,7 +465,7 @@ impl Clerk<'_> {
         call: i64,
         ended: &Ended,
         state: CallState,
-        took: u64,
+        took: Option<u64>,
         repeat: bool,
         said: &Said,
         life: &str,
@@ -463,7 +483,7 @@ impl Clerk<'_> {
                 call,
                 state.word(),
                 ended.asked.who.at.cast_signed(),
-                took.cast_signed(),
+                took.map(u64::cast_signed),
                 ok,
                 ended.outcome.word(),
                 ended.outcome.number(),
@@ -492,8 +512,15 @@ impl Clerk<'_> {
         Ok(())
     }
 
-    fn started(&self, session: i64, call: i64, asked: &Asked) -> Result<Bookmark, rusqlite::Error> {
-        let body = json!({ "tool": asked.tool.to_string(), "label": asked.label.to_string() });
+    fn started(
+        &self,
+        session: i64,
+        call: i64,
+        attempt: u32,
+        asked: &Asked,
+    ) -> Result<Bookmark, rusqlite::Error> {
+        let body =
+            json!({ "tool": asked.tool.to_string(), "label": asked.label.to_string(), "attempt": attempt });
         self.append(asked.who.at, EventType::ToolStart, session, call, body)
     }
 

@@ -63,7 +63,7 @@ fn a_call_is_shown_with_its_life_its_attempts_and_what_was_said() {
 
     What was said
       2026-01-21 15:30:26Z  after: note (repeat ×2)
-      │ This failed, and nothing in the result suggests that the same call would end differently: curl: (7) Failed to connect to api.example port 443: Connection refused (network.not-reached)
+      │ This failed with a cause that may pass by itself: curl: (7) Failed to connect to api.example port 443: Connection refused (network.not-reached). The same call may work later; sent again at once it probably fails again.
 
     Input
       │ {"command":"curl https://api.example"}
@@ -72,11 +72,11 @@ fn a_call_is_shown_with_its_life_its_attempts_and_what_was_said() {
       │ curl: (7) Failed to connect to api.example port 443: Connection refused
 
     Timeline
-      2026-01-21 15:30:26Z  ▶ start     curl https://api.example
+      2026-01-21 15:30:26Z  ▶ start     curl https://api.example (attempt 2)
       2026-01-21 15:30:26Z  ✗ failed    curl https://api.example: network: curl: (7) Failed to connect to api.example port 443: Connection refused
       2026-01-21 15:30:26Z  ✗ error     warn: network: curl: (7) Failed to connect to api.example port 443: Connection refused
       2026-01-21 15:30:26Z  ✗ end       failed in 250 ms
-      2026-01-21 15:30:26Z  ! advice    note: This failed, and nothing in the result suggests that the same call would end differently: curl: (7) Failed to connect to api.example port 443: Connection refused (network.not-reached)
+      2026-01-21 15:30:26Z  ! advice    note: This failed with a cause that may pass by itself: curl: (7) Failed to connect to api.example port 443: Connection refused (network.not-reached). The same call may work later; sent again at once it probably fails again.
     "#);
 }
 

@@ -5,7 +5,7 @@
 
 use super::see::OUR_MARK;
 use super::standing::Known;
-use super::{Decision, Rung, Standing, Track};
+use super::{Decision, Reason, Rung, Standing, Track};
 use crate::{Lang, remedy};
 
 include!(concat!(env!("OUT_DIR"), "/ladder-texts.rs"));
@@ -24,7 +24,7 @@ impl Decision {
             false => reason.rule.clone(),
         };
         let line = if reason.line.is_empty() { "—" } else { &reason.line };
-        let text = template(reason.track, self.rung, lang)
+        let text = template(reason, self.rung, lang)
             .replace("{count}", &reason.count.to_string())
             .replace("{rule}", &rule)
             .replace("{line}", &cell(line));
@@ -57,8 +57,13 @@ fn row(known: &Known, lang: Lang) -> String {
     format!("{error} | {}{times} | {remedy}", cell(&known.attempt))
 }
 
-/// The text for a track and a rung: its own, that of the track it resembles, or the common one.
-fn template(track: Track, rung: Rung, lang: Lang) -> &'static str {
+/// The text for a track and a rung: its own, that of the track it resembles, or the common one. What may pass by itself is
+/// explained in other words than what stays.
+fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
+    if rung == Rung::Note && reason.kind.row().category == "temporary" {
+        return text_of("passing.note", lang).unwrap_or_default();
+    }
+    let track = reason.track;
     let resembles = match track {
         Track::Poll | Track::Act => Track::Look,
         Track::Rerun => Track::Cycle,
