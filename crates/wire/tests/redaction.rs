@@ -63,6 +63,34 @@ fn secrets() -> Vec<(&'static str, String, &'static str)> {
                 .to_owned(),
             "private-key",
         ),
+        (
+            "{}\nafter",
+            format!("MIIEpAIBAAKCAQEA{long}\n{long}{long}\nQ2==\n-----END RSA PRIVATE KEY-----"),
+            "private-key",
+        ),
+        ("https://x.example/b?sv=1&sig={}&x=1", format!("{long}%3D"), "token"),
+        ("https://x.example/o?X-Amz-Signature={}", "0f1e2d3c4b5a69788796a5b4c3d2e1f0".to_owned(), "token"),
+        ("https://x.example/?next=%2Fcb%3Faccess_token%3D{}%26x%3D1", "a1b2c3d4e5f6".to_owned(), "token"),
+        ("next=https%3A%2F%2Fapp%3A{}%40db.example%2Fx", "hunter2".to_owned(), "url-password"),
+        ("next=https%253A%252F%252Fapp%253A{}%2540db.example", "hunter2".to_owned(), "url-password"),
+        ("a\\u0026password\\u003d{}\\u0026b", "hunter2".to_owned(), "password"),
+        ("curl -H 'X-Custom-Token: {}' x", "a1b2c3d4e5f6".to_owned(), "token"),
+        ("Cookie: {}\nHost: x", "sid=a1b2c3d4; theme=dark".to_owned(), "cookie"),
+        ("< Set-Cookie: {}\r\n", "sid=a1b2c3d4; Path=/; HttpOnly".to_owned(), "cookie"),
+        ("curl --cookie '{}' x", "sid=a1b2c3d4".to_owned(), "cookie"),
+        ("Basic {}.", "YWRtaW46aHVudGVyMg==".to_owned(), "authorization"),
+        ("//registry.example/:_auth={}", "YWRtaW46aHVudGVyMg==".to_owned(), "token"),
+        ("DB_PASS={} run", "hunter2".to_owned(), "password"),
+        ("AccountKey={};EndpointSuffix=x", format!("{long}=="), "token"),
+        ("data {} x", "cGFzc3dvcmQ9aHVudGVyMiBhbmQgbW9yZQ==".to_owned(), "base64"),
+        ("data\n{}\nx y", "eyJwYXNzd29yZCI6ICJodW50\nZXIyIiwgInVzZXIiOiAibWUifQ==".to_owned(), "base64"),
+        ("{\\\\\\\"password\\\\\\\": \\\\\\\"{}\\\\\\\"}", "hunter2".to_owned(), "password"),
+        ("push {}\nfailed", format!("ghp_{}\n    {}", &long[..9], &long[9..]), "github-token"),
+        ("push {}\r\nfailed", format!("gh\r\np_{long}"), "github-token"),
+        ("id {}\nNEXT", "AKIAIOSFO\nDNN7EXAMPLE".to_owned(), "aws-key"),
+        ("tool --token \\\n  {}", "a1b2c3d4".to_owned(), "token"),
+        ("key = \"{}\"", format!("sk-{}\" \\\n  \"{}", &long[..12], &long[12..]), "api-key"),
+        ("API_KEY={}\nDB_PORT=5432", "a1b2c3\nd4e5f6".to_owned(), "token"),
         ("cut {}", "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA".to_owned(), "private-key"),
     ]
 }
@@ -106,6 +134,20 @@ const ORDINARY: &[&str] = &[
     "\u{4f60}\u{597d} password\u{ff1a} token\u{3002}",
     "src/auth/token.rs:12:5: error: unused variable: `secret`",
     "test password_is_hashed ... ok",
+    "PASSWORD=\nDB_PORT=5432\nTOKEN=\nUSER2=me",
+    "Enter password:\nSorry, try again.\ntoken:\n  kind2: value",
+    "sort_key=id\n3f78685 fix the build",
+    "http://localhost:3000\ngit@github.com:a/b.git",
+    "mysql --help\nmkdir -p build/x1 && mysql -p\nfoo1",
+    "Token\n=====\nSecret\n------",
+    "MAKEFLAGS=-j --jobserver-auth=fifo:/tmp/GMfifo123456",
+    "2 tests_pass=120 first_pass=true",
+    "cookie: required; set-cookie: none; cookie=cookies[0]",
+    "?code=404&key=name&signature=none",
+    "TG9yZW0gaXBzdW0gZG9sb3Igc2l0IGFtZXQsIGNvbnNlY3RldHVy",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "100%2B of /a%20b C:\\new\\token\\x1b",
+    "integrity sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
     "[redacted:password] password=[redacted:password] --token [redacted:token] https://u:[redacted:url-password]@h",
 ];
 
@@ -130,6 +172,52 @@ fn ordinary_text_is_handed_back_as_it_is() {
 fn output_that_is_not_text_keeps_its_bytes() {
     let text = b"\xff\xfe PASSWORD=hunter2 \x00\xff";
     assert_eq!(redact_bytes(text), b"\xff\xfe PASSWORD=[redacted:password] \x00\xff".as_slice());
+}
+
+/// Texts that repeat what makes a search look around. Were the time not linear, this test would not end.
+#[test]
+fn hostile_text_is_read_in_passing() {
+    let repeated = [
+        "A",
+        "Ab",
+        "=",
+        "\n",
+        "a\n",
+        "\\",
+        "\\n",
+        "%41",
+        "%253D",
+        "-----BEGIN ",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "token=",
+        "token%3Da1 ",
+        "password=x1x ",
+        "password=x1xy\n",
+        "password=\"",
+        "password='x\n",
+        "--token ",
+        "ghp_",
+        "sk-a1\n",
+        "eyJ",
+        "eyJ.",
+        "cookie: a=",
+        "cookie:'",
+        "://a:",
+        "mysql -p",
+        "\"\\\n\"",
+        "TG9yZW0gaXBzdW0g",
+        "VkVjNWVWcFhNR2RoV0VKb",
+        "Bearer ",
+        "Basic a",
+        "AKIA",
+        "[redacted:",
+    ];
+    for piece in repeated {
+        let text = piece.repeat(40_000 / piece.len());
+        let once = redact(&text).into_owned();
+        assert!(redact(&once) == once, "{piece:?} is not cut in one go");
+    }
 }
 
 /// Pieces that are likely to disturb each other.

@@ -1,20 +1,38 @@
 //! Cutting secrets out of text, before anything is stored or shown.
 //!
-//! What is cut is replaced by `[redacted:kind]`, so that a reader still sees what stood there. Two ways lead to a find:
-//! a token has the shape its issuer gives it, or the words before it say that it is secret. Every search is one pass with
-//! bounded looking around, so the time is linear; text without a find is handed back as it is.
+//! What is cut is replaced by `[redacted:kind]`, so that a reader still sees what stood there. Three ways lead to a find:
+//! a token has the shape its issuer gives it, the words before it say that it is secret, or its value is known. The text
+//! is searched as it stands, with its lines joined, and with its codes resolved. Every search is one pass with bounded
+//! looking around, so the time is linear; text without a find is handed back as it is.
 //!
 //! It errs towards ordinary text: commit hashes, uuids, paths, placeholders and code that only names a password stay.
 
+mod encoded;
+mod known;
 mod labels;
 mod places;
+mod reading;
 mod shapes;
 
 use std::borrow::Cow;
 
+pub(crate) use known::Known;
+pub(crate) use labels::kind_of_named;
+use reading::Text;
+
 /// Cuts the secrets out of `text`. Doing it twice is the same as doing it once.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    match redact_bytes(text.as_bytes()) {
+    redact_known(text, &Known::default(), &mut [])
+}
+
+/// Cuts the secrets out of output that need not be UTF-8.
+pub fn redact_bytes(text: &[u8]) -> Cow<'_, [u8]> {
+    redact_bytes_known(text, &Known::default(), &mut [])
+}
+
+/// Cuts the secrets out of `text`, also those that are `known`, and moves `edges` to where they are afterwards.
+pub(crate) fn redact_known<'a>(text: &'a str, known: &Known, edges: &mut [Edge]) -> Cow<'a, str> {
+    match redact_bytes_known(text.as_bytes(), known, edges) {
         Cow::Borrowed(_) => Cow::Borrowed(text),
         // A find begins and ends beside ASCII, so what is left is still UTF-8.
         Cow::Owned(bytes) => Cow::Owned(
@@ -24,39 +42,86 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Cuts the secrets out of output that need not be UTF-8.
-pub fn redact_bytes(text: &[u8]) -> Cow<'_, [u8]> {
+fn redact_bytes_known<'a>(text: &'a [u8], known: &Known, edges: &mut [Edge]) -> Cow<'a, [u8]> {
     let mut redacted = Cow::Borrowed(text);
     // A cut changes what its neighbours stand beside, so a second look may find more. Each look leaves less to find; the
     // limit is for texts made to defeat it.
     for _ in 0..MOST_LOOKS {
-        let finds = find_all(&redacted);
+        let finds = find_all(&redacted, known, Depth::Outside);
         if finds.is_empty() {
             break;
         }
-        redacted = Cow::Owned(cut(&redacted, &finds));
+        redacted = Cow::Owned(cut(&redacted, &finds, edges));
     }
     redacted
 }
 
 const MOST_LOOKS: usize = 8;
 
-fn cut(text: &[u8], finds: &[Find]) -> Vec<u8> {
-    let mut kept = 0;
-    let mut redacted = Vec::with_capacity(text.len());
-    for find in finds {
-        redacted.extend_from_slice(&text[kept..find.start]);
-        redacted.extend_from_slice(MARK);
-        redacted.extend_from_slice(find.kind.as_bytes());
-        redacted.push(b']');
-        kept = find.end;
+/// A place in a text that is followed while the text changes around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// Something begins here: if it stands inside of what is cut, the mark belongs to it.
+    Start(usize),
+    /// Something ends here: likewise.
+    End(usize),
+}
+
+impl Edge {
+    /// Follows one change: `start..end` became what stands from `at` to `until`. `before` is where the edge was at first.
+    fn follow(&mut self, before: Edge, start: usize, end: usize, at: usize, until: usize) {
+        let moved = |place: usize, inside: usize| if place < end { inside } else { until + (place - end) };
+        match before {
+            Edge::Start(place) if place > start => *self = Edge::Start(moved(place, at)),
+            Edge::End(place) if place > start => *self = Edge::End(moved(place, until)),
+            Edge::Start(_) | Edge::End(_) => {}
+        }
     }
-    redacted.extend_from_slice(&text[kept..]);
-    redacted
+
+    pub(crate) fn place(self) -> usize {
+        match self {
+            Edge::Start(place) | Edge::End(place) => place,
+        }
+    }
+
+    /// The same edge elsewhere.
+    pub(crate) fn moved_to(self, place: usize) -> Edge {
+        match self {
+            Edge::Start(_) => Edge::Start(place),
+            Edge::End(_) => Edge::End(place),
+        }
+    }
+}
+
+fn cut(text: &[u8], finds: &[Find], edges: &mut [Edge]) -> Vec<u8> {
+    let changes = finds.iter().map(|find| (find.start, find.end, [MARK, find.kind.as_bytes(), b"]"]));
+    splice(text, changes, edges)
+}
+
+/// Replaces stretches of `text`, given in order, and moves `edges` to where they are afterwards.
+pub(crate) fn splice<'a>(
+    text: &[u8],
+    changes: impl Iterator<Item = (usize, usize, [&'a [u8]; 3])>,
+    edges: &mut [Edge],
+) -> Vec<u8> {
+    let mut kept = 0;
+    let mut spliced = Vec::with_capacity(text.len());
+    let before = edges.to_vec();
+    for (start, end, parts) in changes {
+        spliced.extend_from_slice(&text[kept..start]);
+        let at = spliced.len();
+        spliced.extend(parts.iter().copied().flatten());
+        kept = end;
+        for (edge, before) in edges.iter_mut().zip(&before) {
+            edge.follow(*before, start, end, at, spliced.len());
+        }
+    }
+    spliced.extend_from_slice(&text[kept..]);
+    spliced
 }
 
 /// What every replacement begins with; nothing that begins so is cut again.
-const MARK: &[u8] = b"[redacted:";
+pub(crate) const MARK: &[u8] = b"[redacted:";
 
 /// A secret: where it stands and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +131,36 @@ struct Find {
     kind: &'static str,
 }
 
+/// How often something was decoded to get to a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Outside,
+    Decoded,
+    DecodedTwice,
+}
+
+impl Depth {
+    fn deeper(self) -> Option<Depth> {
+        match self {
+            Depth::Outside => Some(Depth::Decoded),
+            Depth::Decoded => Some(Depth::DecodedTwice),
+            Depth::DecodedTwice => None,
+        }
+    }
+}
+
 /// All finds, in order, none touching another. Where two overlap, the one that knows the kind best comes first.
-fn find_all(text: &[u8]) -> Vec<Find> {
+fn find_all(text: &[u8], known: &Known, depth: Depth) -> Vec<Find> {
     let mut finds = Vec::new();
-    shapes::find(text, &mut finds);
-    places::find(text, &mut finds);
-    labels::find(text, &mut finds);
+    find_in(Text::plain(text), known, depth, &mut finds);
+    let mut read_otherwise = Vec::new();
+    for reading in reading::others(text) {
+        find_in(reading.text(), known, depth, &mut read_otherwise);
+        finds.extend(read_otherwise.drain(..).filter(|find| find.start < find.end).map(|find| {
+            let source = reading.source(find.start..find.end);
+            Find { start: source.start, end: source.end, kind: find.kind }
+        }));
+    }
     // The sort is stable: of two finds at one place the first searched for gives the kind.
     finds.sort_by_key(|find| find.start);
     let mut merged: Vec<Find> = Vec::with_capacity(finds.len());
@@ -82,6 +171,14 @@ fn find_all(text: &[u8]) -> Vec<Find> {
         }
     }
     if merged.is_empty() { merged } else { spare_marks(text, &merged) }
+}
+
+fn find_in(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<Find>) {
+    shapes::find(text, finds);
+    places::find(text, finds);
+    labels::find(text, finds);
+    known.find(text, finds);
+    encoded::find(text, known, depth, finds);
 }
 
 /// Takes out of `finds` what was cut before.

@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::encoded::{is_base64, is_login};
 use super::labels::{is_placeholder, value};
+use super::reading::{Hold, Text};
 use super::{Find, is_random, run};
 
 /// How far before an option its program is looked for.
@@ -15,6 +17,7 @@ struct Finders {
     pem_end: Finder<'static>,
     url: Finder<'static>,
     bearer: Finder<'static>,
+    basic: Finder<'static>,
     option: Finder<'static>,
 }
 
@@ -54,43 +57,93 @@ static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders {
     pem_end: Finder::new("-----END "),
     url: Finder::new("://"),
     bearer: Finder::new("earer "),
+    basic: Finder::new("asic "),
     option: Finder::new(" -"),
 });
 
-pub(super) fn find(text: &[u8], finds: &mut Vec<Find>) {
+pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
     find_private_keys(text, finds);
     find_url_passwords(text, finds);
     find_bearer_tokens(text, finds);
+    find_logins(text, finds);
     find_options(text, finds);
 }
 
-/// From `BEGIN … PRIVATE KEY` to its `END`; without one, to the end of the text: the rest may well be the key.
-fn find_private_keys(text: &[u8], finds: &mut Vec<Find>) {
+/// From `BEGIN … PRIVATE KEY` to its `END`; without one, to the end of the text: the rest may well be the key. An `END`
+/// without a beginning, as in the last lines of an output, takes the lines before it that can be part of a key.
+fn find_private_keys(text: Text<'_>, finds: &mut Vec<Find>) {
     let mut done = 0;
-    for start in FINDERS.pem.find_iter(text) {
-        if start < done {
+    for start in FINDERS.pem.find_iter(&text) {
+        if start < done || !is_private_key(&text[start + 11..]) {
             continue;
         }
-        let title = &text[start + 11..text.len().min(start + 64)];
-        let title =
-            &title[..run(title, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')];
-        if !title.ends_with(b"PRIVATE KEY") && !title.ends_with(b"PRIVATE KEY BLOCK") {
+        find_ends_of_keys(text, done, start, finds);
+        let end = FINDERS.pem_end.find(&text[start..]).map_or(text.len(), |at| end_of_key(text, start + at));
+        finds.push(Find { start, end, kind: "private-key" });
+        done = end;
+    }
+    find_ends_of_keys(text, done, text.len(), finds);
+}
+
+/// Whether the words behind `BEGIN` or `END` say that it is a private key.
+fn is_private_key(title: &[u8]) -> bool {
+    let title = &title[..title.len().min(53)];
+    let is_title = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ';
+    let title = &title[..run(title, is_title)];
+    title.ends_with(b"PRIVATE KEY") || title.ends_with(b"PRIVATE KEY BLOCK")
+}
+
+/// Where the line of an `END` that begins at `at` ends.
+fn end_of_key(text: Text<'_>, at: usize) -> usize {
+    let title = at + 9;
+    let title = title + run(&text[title..], |byte| byte != b'-' && byte != b'\n');
+    title + run(&text[title..], |byte| byte == b'-')
+}
+
+/// Ends of keys in `from..to`, where no beginning stands.
+fn find_ends_of_keys(text: Text<'_>, from: usize, to: usize, finds: &mut Vec<Find>) {
+    let mut done = from;
+    for at in FINDERS.pem_end.find_iter(&text[from..to]).map(|at| from + at) {
+        if !is_private_key(&text[at + 9..]) {
             continue;
         }
-        let end = FINDERS.pem_end.find(&text[start..]).map_or(text.len(), |at| {
-            let tail = start + at + 9;
-            let tail = tail + run(&text[tail..], |byte| byte != b'-' && byte != b'\n');
-            tail + run(&text[tail..], |byte| byte == b'-')
-        });
+        let start = start_of_key(text, done, at);
+        let end = end_of_key(text, at);
         finds.push(Find { start, end, kind: "private-key" });
         done = end;
     }
 }
 
+/// Where the lines of a key that ends at `end` begin, not before `from`.
+fn start_of_key(text: Text<'_>, from: usize, end: usize) -> usize {
+    const LINE_LENGTH: usize = 2_000;
+    let mut start = end;
+    while start > from {
+        // What stands between two lines: their end, written as it is or as an escape, and quotes.
+        let gap = |byte: &u8| byte.is_ascii_whitespace() || b"\\\"',+".contains(byte);
+        let near = &text[from.max(start.saturating_sub(LINE_LENGTH))..start];
+        let spaces = near.iter().rev().take_while(|byte| gap(byte)).count();
+        let near = &near[..near.len() - spaces];
+        let length = near.iter().rev().take_while(|byte| is_base64(**byte) || **byte == b'=').count();
+        let line = &near[near.len() - length..];
+        // `n` of an escaped line end is no part of the line before it, but may be taken for one.
+        let is_line = match length {
+            0 => false,
+            1..16 => start == end || line == b"n",
+            16.. => length > 40 || is_random(line),
+        };
+        if !is_line || (start != end && spaces == 0) {
+            break;
+        }
+        start -= spaces + length;
+    }
+    start
+}
+
 /// `scheme://user:password@host`.
-fn find_url_passwords(text: &[u8], finds: &mut Vec<Find>) {
+fn find_url_passwords(text: Text<'_>, finds: &mut Vec<Find>) {
     const USER_LENGTH: usize = 512;
-    for at in FINDERS.url.find_iter(text) {
+    for at in FINDERS.url.find_iter(&text) {
         let start = at + 3;
         let near = &text[start..text.len().min(start + USER_LENGTH)];
         let authority =
@@ -98,6 +151,11 @@ fn find_url_passwords(text: &[u8], finds: &mut Vec<Find>) {
         let Some(at_sign) = memchr::memrchr(b'@', authority) else { continue };
         let Some(colon) = memchr::memchr(b':', &authority[..at_sign]) else { continue };
         let password = &authority[colon + 1..at_sign];
+        // A port at the end of a line, and an address at the beginning of the next.
+        let digits = start + colon + 1 + run(password, |byte| byte.is_ascii_digit());
+        if text.is_wrapped(digits) {
+            continue;
+        }
         if !password.is_empty() && !is_placeholder(password) {
             finds.push(Find { start: start + colon + 1, end: start + at_sign, kind: "url-password" });
         }
@@ -105,27 +163,41 @@ fn find_url_passwords(text: &[u8], finds: &mut Vec<Find>) {
 }
 
 /// `Bearer` and something that only a machine would write.
-fn find_bearer_tokens(text: &[u8], finds: &mut Vec<Find>) {
-    for at in FINDERS.bearer.find_iter(text) {
+fn find_bearer_tokens(text: Text<'_>, finds: &mut Vec<Find>) {
+    for at in FINDERS.bearer.find_iter(&text) {
         let start = at + 6;
         let is_bearer = matches!(text.get(at.wrapping_sub(1)), Some(b'B' | b'b'));
-        let end =
-            start + run(&text[start..], |byte| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte));
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte);
+        let end = text.word(start, is_part, Hold::AtLeast(12));
         if is_bearer && end - start >= 12 && is_random(&text[start..end]) {
             finds.push(Find { start, end, kind: "bearer-token" });
         }
     }
 }
 
+/// `Basic` and a user and password in base64.
+fn find_logins(text: Text<'_>, finds: &mut Vec<Find>) {
+    for at in FINDERS.basic.find_iter(&text) {
+        let start = at + 5;
+        let is_basic = matches!(text.get(at.wrapping_sub(1)), Some(b'B' | b'b'));
+        let end = text.word(start, |byte| is_base64(byte) || byte == b'=', Hold::AtLeast(8));
+        if is_basic && is_login(&text[start..end]) {
+            finds.push(Find { start, end, kind: "authorization" });
+        }
+    }
+}
+
 /// Options of programs that are known to take secrets, behind their program on its line.
-fn find_options(text: &[u8], finds: &mut Vec<Find>) {
+fn find_options(text: Text<'_>, finds: &mut Vec<Find>) {
     let mut done = 0;
-    for at in FINDERS.option.find_iter(text) {
+    for at in FINDERS.option.find_iter(&text) {
         if at < done {
             continue;
         }
-        let command = &text[at.saturating_sub(COMMAND_LENGTH)..at];
-        let line = memchr::memrchr(b'\n', command).map_or(command, |newline| &command[newline..]);
+        if !OPTIONS.iter().any(|option| text[at..].starts_with(option.written.as_bytes())) {
+            continue;
+        }
+        let line = text.line_before(at, COMMAND_LENGTH);
         let found = OPTIONS.iter().find_map(|option| {
             let is_option = text[at..].starts_with(option.written.as_bytes());
             if !is_option || memchr::memmem::find(line, option.program.as_bytes()).is_none() {
@@ -141,7 +213,10 @@ fn find_options(text: &[u8], finds: &mut Vec<Find>) {
 }
 
 impl Takes {
-    fn value(self, text: &[u8], at: usize) -> Option<Find> {
+    fn value(self, text: Text<'_>, at: usize) -> Option<Find> {
+        if text.is_wrapped(at) {
+            return None;
+        }
         let (start, end) = match self {
             Takes::Value => value(text, at)?,
             Takes::UserAndValue => {

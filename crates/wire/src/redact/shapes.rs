@@ -4,7 +4,11 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::reading::{Hold, Text};
 use super::{Find, is_random, run};
+
+/// So much more than the least behind a prefix decides whether it is a token's; only then is the end looked for.
+const DECIDING_LENGTH: usize = 40;
 
 /// What may stand in a token behind its prefix.
 #[derive(Clone, Copy)]
@@ -67,6 +71,13 @@ const JOINED: &[Shape] = &[
     shape("slack-token", "xoxp-", Anywhere, UrlSafe, 10),
     shape("slack-token", "xoxs-", Anywhere, UrlSafe, 10),
     shape("slack-token", "xapp-", Anywhere, UrlSafe, 10),
+    shape("slack-token", "xoxe-", Anywhere, UrlSafe, 10),
+    shape("stripe-key", "sk_test_", Anywhere, Plain, 16),
+    shape("stripe-key", "whsec_", WordStart, Plain, 24),
+    shape("gitlab-token", "gldt-", Anywhere, UrlSafe, 16),
+    shape("gitlab-token", "glrt-", Anywhere, UrlSafe, 16),
+    shape("digitalocean-token", "dop_v1_", Anywhere, Plain, 40),
+    shape("shopify-token", "shpat_", Anywhere, Plain, 24),
     shape("npm-token", "npm_", WordStart, Plain, 30),
     shape("pypi-token", "pypi-", WordStart, UrlSafe, 60),
     shape("huggingface-token", "hf_", WordStart, Plain, 20),
@@ -82,21 +93,24 @@ const OTHERS: &[Shape] = &[
 static OTHER_FINDERS: LazyLock<Vec<(Finder<'static>, &'static Shape)>> =
     LazyLock::new(|| OTHERS.iter().map(|shape| (Finder::new(shape.prefix), shape)).collect());
 
-pub(super) fn find(text: &[u8], finds: &mut Vec<Find>) {
+pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
     let mut done = 0;
-    for joint in memchr::memchr2_iter(b'_', b'-', text) {
+    for joint in memchr::memchr2_iter(b'_', b'-', &text) {
         if joint < done {
             continue;
         }
         let until = &text[..=joint];
-        let Some(shape) = JOINED.iter().find(|shape| until.ends_with(shape.prefix.as_bytes())) else {
-            continue;
-        };
+        // Two bytes rule out nearly every row; the rest of a prefix is compared only then.
+        let Some(end) = until.last_chunk::<2>() else { continue };
+        let found = JOINED.iter().find(|shape| {
+            shape.prefix.as_bytes().last_chunk::<2>() == Some(end) && until.ends_with(shape.prefix.as_bytes())
+        });
+        let Some(shape) = found else { continue };
         done = shape.look(text, until.len() - shape.prefix.len(), finds);
     }
     for (finder, shape) in OTHER_FINDERS.iter() {
         let mut done = 0;
-        for start in finder.find_iter(text) {
+        for start in finder.find_iter(&text) {
             if start >= done {
                 done = shape.look(text, start, finds);
             }
@@ -108,15 +122,18 @@ pub(super) fn find(text: &[u8], finds: &mut Vec<Find>) {
 
 impl Shape {
     /// Looks at the prefix that begins at `start`, and returns how far there is nothing more to look at.
-    fn look(&self, text: &[u8], start: usize, finds: &mut Vec<Find>) -> usize {
+    fn look(&self, text: Text<'_>, start: usize, finds: &mut Vec<Find>) -> usize {
         let body = start + self.prefix.len();
         if self.position == WordStart && !begins_word(text, start) {
             return body;
         }
-        let end = body + run(&text[body..], |byte| self.alphabet.has(byte));
-        if end - body < self.at_least || !is_token(&text[body..end]) {
+        let end_in =
+            |text: Text<'_>| text.word(body, |byte| self.alphabet.has(byte), Hold::AtLeast(self.at_least));
+        let near = end_in(text.until(body + self.at_least + DECIDING_LENGTH));
+        if near - body < self.at_least || !is_token(&text[body..near]) {
             return body;
         }
+        let end = end_in(text);
         finds.push(Find { start, end, kind: self.kind });
         end
     }
@@ -128,9 +145,12 @@ fn is_token(body: &[u8]) -> bool {
 }
 
 /// Whether a word begins at `at`. After an escape (`\n`) and after a colour (`\x1b[31m`) one does.
-fn begins_word(text: &[u8], at: usize) -> bool {
+fn begins_word(text: Text<'_>, at: usize) -> bool {
     let before = &text[at.saturating_sub(8)..at];
     let Some((&last, rest)) = before.split_last() else { return true };
+    if text.joint(at).is_some() {
+        return true;
+    }
     let is_inside = last.is_ascii_alphanumeric() || matches!(last, b'_' | b'-');
     !is_inside
         || (matches!(last, b'n' | b'r' | b't') && rest.last() == Some(&b'\\'))
@@ -138,29 +158,32 @@ fn begins_word(text: &[u8], at: usize) -> bool {
 }
 
 /// `AKIA` or `ASIA` and exactly sixteen capitals or digits.
-fn find_aws_keys(text: &[u8], finds: &mut Vec<Find>) {
+fn find_aws_keys(text: Text<'_>, finds: &mut Vec<Find>) {
     static FINDERS: LazyLock<[Finder<'static>; 2]> =
         LazyLock::new(|| [Finder::new("AKIA"), Finder::new("ASIA")]);
     for finder in FINDERS.iter() {
-        for start in finder.find_iter(text) {
-            let length = run(&text[start..], |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-            let is_whole = !text.get(start + length).is_some_and(u8::is_ascii_lowercase);
-            if length == 20 && is_whole && begins_word(text, start) {
-                finds.push(Find { start, end: start + length, kind: "aws-key" });
+        for start in finder.find_iter(&text) {
+            // One more than enough shows that it is too long.
+            let near = &text[start..text.len().min(start + 21)];
+            let length = run(near, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+            let is_whole = length != 20 || !text.get(20 + start).is_some_and(u8::is_ascii_lowercase);
+            let is_long_enough = length == 20 || (length > 20 && text.joint(start + 20).is_some());
+            if is_long_enough && is_whole && begins_word(text, start) {
+                finds.push(Find { start, end: start + 20, kind: "aws-key" });
             }
         }
     }
 }
 
 /// JSON web tokens: three parts of base64 between dots, the first of them an object.
-fn find_web_tokens(text: &[u8], finds: &mut Vec<Find>) {
+fn find_web_tokens(text: Text<'_>, finds: &mut Vec<Find>) {
     static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("eyJ"));
     let mut done = 0;
-    for start in FINDER.find_iter(text) {
+    for start in FINDER.find_iter(&text) {
         if start < done {
             continue;
         }
-        let end = start + run(&text[start..], |byte| byte == b'.' || UrlSafe.has(byte));
+        let end = text.word(start, |byte| byte == b'.' || UrlSafe.has(byte), Hold::AtLeast(40));
         done = end;
         let mut parts = text[start..end].split(|byte| *byte == b'.').map(<[u8]>::len);
         let is_token = parts.next() >= Some(10) && parts.next() >= Some(10) && parts.next().is_some();
