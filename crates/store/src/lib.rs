@@ -18,7 +18,7 @@ mod filesystem;
 mod keeper;
 mod life;
 mod migrate;
-pub mod moment;
+mod moment;
 mod pack;
 mod problem;
 mod problem_state;

@@ -47,7 +47,8 @@ fn only_what_the_rule_asks_for_is_counted() {
     sample.failed(1, 1, NOON + 1, "e1", "x");
     sample.succeeded(2, 1, NOON + 2);
     let check = |only: AlertFilter, expected: f64| {
-        let rule = AlertRule { only, ..rule(AlertWhen::Failures { more_than: 0 }) };
+        let mut rule = rule(AlertWhen::Failures { more_than: 0 });
+        rule.only = only;
         assert_eq!(sample.store.look(&rule, NOON + 5).unwrap().value, expected, "{rule:?}");
     };
     let any = AlertFilter::default;
@@ -84,7 +85,9 @@ fn what_was_recorded_from_long_ago_is_no_news() {
 fn a_rule_that_is_switched_off_is_not_looked_at() {
     let mut sample = Sample::made_at(NOON);
     sample.event(NOON, "control", "halt", None, None, "stop");
-    assert_eq!(fire(&mut sample.store, &AlertRule { enabled: false, ..halted() }, NOON + 1), [0; 0]);
+    let mut off = halted();
+    off.enabled = false;
+    assert_eq!(fire(&mut sample.store, &off, NOON + 1), [0; 0]);
 }
 
 /// `(calls, failures)` of one hour and of the next.
@@ -138,8 +141,9 @@ fn counting_rare_events_and_ended_calls_reads_an_index() {
 fn waiting() -> Sample {
     let mut sample = Sample::made_at(NOON);
     sample.event(NOON, "control", "halt", None, None, "stop");
-    let webhook = Some("https://hooks.example/secret".to_owned());
-    let rule = AlertRule { command: vec!["notify".to_owned()], webhook, ..halted() };
+    let mut rule = halted();
+    rule.webhook = Some("https://hooks.example/secret".to_owned());
+    rule.command = vec!["notify".to_owned()];
     assert_eq!(fire(&mut sample.store, &rule, NOON + 1), [NOON]);
     sample
 }
