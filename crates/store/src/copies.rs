@@ -36,6 +36,16 @@ pub(crate) fn all(root: &Root) -> Result<Vec<Copy>, StoreError> {
     Ok(copies)
 }
 
+/// All copies, and the lines of the spool that nobody could read: whose they are is not known.
+pub(crate) fn with_leftovers(root: &Root) -> Result<Vec<Copy>, StoreError> {
+    let mut copies = all(root)?;
+    let path = root.spool().join("unreadable.txt");
+    if path.exists() {
+        copies.push(Copy { made_at: changed_at(&path), path });
+    }
+    Ok(copies)
+}
+
 pub(crate) fn remove(copy: &Copy) -> Result<(), StoreError> {
     let gone = match fs::symlink_metadata(&copy.path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(&copy.path),
@@ -53,9 +63,11 @@ pub(crate) fn remove(copy: &Copy) -> Result<(), StoreError> {
 fn made_at(path: &Path) -> u64 {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let named = name.rsplit('-').next().and_then(|digits| digits.parse().ok());
-    named.unwrap_or_else(|| {
-        let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
-        let since = changed.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
+    named.unwrap_or_else(|| changed_at(path))
+}
+
+fn changed_at(path: &Path) -> u64 {
+    let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
+    let since = changed.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

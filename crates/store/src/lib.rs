@@ -30,6 +30,7 @@ mod retention;
 mod root;
 #[cfg(test)]
 mod rows;
+#[cfg(test)]
 mod sample;
 mod seal;
 mod session;

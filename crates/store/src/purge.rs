@@ -1,8 +1,8 @@
 //! Removes what a person wants gone, so that nothing of it can be read in the files afterwards.
 //!
 //! Rows go in slices. Then the database is written anew as a whole, because pages keep traces of what was moved or
-//! changed in them long before, and the log is emptied. A fact remembers that this is still to be done, so whoever comes
-//! after a purge that was killed finishes it.
+//! changed in them long before, and the log is emptied. A fact remembers that this is still to be done, so the next purge
+//! or the next `gc` finishes one that was killed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum Purge {
     Before(u64),
 }
 
-/// What becomes of copies of the database that may hold it, too.
+/// What becomes of copies of the database that may hold it, too, and of lines of the spool that nobody could read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopiesToo {
     /// Only those that are older than the moment of [`Purge::Before`] go.
@@ -301,7 +301,7 @@ fn chosen(root: &Root, what: &Purge, too: CopiesToo) -> Result<(Vec<Copy>, Vec<C
         (CopiesToo::IfOlder, Purge::Before(moment)) => copy.made_at < *moment,
         (CopiesToo::IfOlder, Purge::Session(_)) => false,
     };
-    Ok(copies::all(root)?.into_iter().partition(goes))
+    Ok(copies::with_leftovers(root)?.into_iter().partition(goes))
 }
 
 fn count_session(connection: &Connection, name: &str) -> Result<Removed, rusqlite::Error> {

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::copies;
 use crate::error::StoreError;
 use crate::removal::{self, Counts, Removed, SLICE};
+use crate::spool::{self, Spool};
 use crate::store::Store;
 use crate::tool_errors;
 
@@ -71,6 +72,8 @@ pub struct Size {
     pub log: u64,
     /// Pages of the database that hold nothing.
     pub free: u64,
+    /// What waits in the spool.
+    pub spool: u64,
 }
 
 impl Store {
@@ -288,7 +291,8 @@ impl Store {
         };
         let page = number("page_size")?;
         let log = fs::metadata(self.log_path()).map_or(0, |found| found.len());
-        Ok(Size { database: number("page_count")? * page, log, free: number("freelist_count")? * page })
+        let (database, free) = (number("page_count")? * page, number("freelist_count")? * page);
+        Ok(Size { database, log, free, spool: Spool::of(self.root(), 0).size() })
     }
 
     fn log_path(&self) -> PathBuf {
@@ -363,6 +367,12 @@ impl Store {
             copies.iter().try_for_each(copies::remove)?;
         }
         Ok(copies.into_iter().map(|copy| copy.path).collect())
+    }
+
+    /// Removes empty files of the spool that nobody writes to any more.
+    pub fn sweep_spool(&self) -> u64 {
+        let folder = self.root().spool();
+        spool::remove_empty(&folder, &folder.join("spool.jsonl"))
     }
 
     /// What [`Store::expire`] would remove for its age, counted without removing it.
