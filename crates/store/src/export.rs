@@ -2,11 +2,10 @@
 //! somebody who reads slowly must not keep the log from being folded.
 
 use rusqlite::{Connection, OptionalExtension, Row};
-use serde_json::Value;
 
 use crate::alert::FiredAlert;
 use crate::error::StoreError;
-use crate::event::{self, Bookmark, StoredEvent};
+use crate::event::{self, Bookmark, UnreadEvent};
 use crate::session;
 use crate::store::Store;
 
@@ -51,7 +50,7 @@ pub enum Exported {
     /// A call.
     Call(Box<ExportedCall>),
     /// An event.
-    Event(StoredEvent),
+    Event(UnreadEvent),
     /// A problem.
     Problem(ExportedProblem),
     /// An alert.
@@ -136,10 +135,10 @@ pub struct ExportedCall {
     pub tail: String,
     /// How many bytes stood between.
     pub omitted: u64,
-    /// The diagnosis and what follows from it; null for a success.
-    pub verdict: Value,
-    /// Its states, each with time and note.
-    pub life: Value,
+    /// The diagnosis and what follows from it, as JSON; empty for a success.
+    pub verdict: String,
+    /// Its states, each with time and note, as JSON.
+    pub life: String,
 }
 
 /// A recurring problem.
@@ -153,8 +152,8 @@ pub struct ExportedProblem {
     pub rule: String,
     /// The line that showed it last.
     pub title: String,
-    /// The tools it was met with.
-    pub tools: Value,
+    /// The tools it was met with, as JSON.
+    pub tools: String,
     /// How often.
     pub count: u64,
     /// When first.
@@ -276,10 +275,13 @@ impl Store {
         );
         let mut after = bounds.after;
         loop {
-            let page = || -> Result<Vec<StoredEvent>, rusqlite::Error> {
+            let page = || -> Result<Vec<UnreadEvent>, rusqlite::Error> {
                 self.connection
                     .prepare_cached(&sql)?
-                    .query_map((after, bounds.session, bounds.from, bounds.up_to, PAGE), StoredEvent::read)?
+                    .query_map(
+                        (after, bounds.session, bounds.from, bounds.up_to, PAGE),
+                        UnreadEvent::from_row,
+                    )?
                     .collect()
             };
             let page = page().map_err(self.wrong())?;
@@ -376,15 +378,6 @@ fn maybe(row: &Row<'_>, column: usize) -> Result<Option<u64>, rusqlite::Error> {
     row.get::<_, Option<i64>>(column).map(|at| at.map(i64::unsigned_abs))
 }
 
-/// A text that is JSON where it is whole; what was cut is handed on as a text, and nothing as null.
-fn value(row: &Row<'_>, column: usize) -> Result<Value, rusqlite::Error> {
-    let text: String = row.get(column)?;
-    Ok(match text.is_empty() {
-        true => Value::Null,
-        false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-    })
-}
-
 fn read_session(row: &Row<'_>) -> Result<ExportedSession, rusqlite::Error> {
     Ok(ExportedSession {
         name: row.get(1)?,
@@ -427,8 +420,8 @@ fn read_call(row: &Row<'_>) -> Result<ExportedCall, rusqlite::Error> {
         head: row.get(27)?,
         tail: row.get(28)?,
         omitted: number(row, 29)?,
-        verdict: value(row, 30)?,
-        life: value(row, 31)?,
+        verdict: row.get(30)?,
+        life: row.get(31)?,
     })
 }
 
@@ -438,7 +431,7 @@ fn read_problem(row: &Row<'_>) -> Result<ExportedProblem, rusqlite::Error> {
         kind: row.get(1)?,
         rule: row.get(2)?,
         title: row.get(3)?,
-        tools: value(row, 4)?,
+        tools: row.get(4)?,
         count: number(row, 5)?,
         first_at: number(row, 6)?,
         last_at: number(row, 7)?,

@@ -54,7 +54,6 @@ pub use entry::{
 };
 pub use error::StoreError;
 pub use event::{Bookmark, Channel, EventType, StoredEvent, UnreadEvent};
-pub use event::{Bookmark, Channel, EventType, StoredEvent};
 pub use export::{Exported, ExportedCall, ExportedProblem, ExportedSession, Selection, Since};
 pub use filesystem::Filesystem;
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};

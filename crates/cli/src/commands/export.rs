@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use unstuck_store::{
-    Bookmark, Exported, ExportedCall, ExportedProblem, ExportedSession, Selection, Since, StoredEvent,
+    Bookmark, Exported, ExportedCall, ExportedProblem, ExportedSession, Selection, Since, UnreadEvent,
 };
 
 use crate::cellar::{self, Cellar};
@@ -97,6 +98,28 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ExportArgs) -> Result<Exi
     Ok(ExitStatus::Success)
 }
 
+/// JSON that stands in the store as a text, passed on unread where it fits on a line.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireJson<'a> {
+    Nothing,
+    Unread(&'a RawValue),
+    Read(Value),
+    /// It was cut, and is JSON no more.
+    Text(&'a str),
+}
+
+impl<'a> WireJson<'a> {
+    fn new(text: &'a str) -> WireJson<'a> {
+        match serde_json::from_str::<&RawValue>(text) {
+            _ if text.is_empty() => WireJson::Nothing,
+            Ok(whole) if !text.contains(['\n', '\r']) => WireJson::Unread(whole),
+            Ok(_) => serde_json::from_str(text).map_or(WireJson::Text(text), WireJson::Read),
+            Err(_) => WireJson::Text(text),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct WireBookmark {
     #[serde(rename = "type")]
@@ -170,8 +193,8 @@ struct WireCall<'a> {
     head: &'a str,
     tail: &'a str,
     omitted: u64,
-    verdict: &'a Value,
-    life: &'a Value,
+    verdict: WireJson<'a>,
+    life: WireJson<'a>,
 }
 
 impl<'a> WireCall<'a> {
@@ -211,8 +234,8 @@ impl<'a> WireCall<'a> {
             head: &call.head,
             tail: &call.tail,
             omitted: call.omitted,
-            verdict: &call.verdict,
-            life: &call.life,
+            verdict: WireJson::new(&call.verdict),
+            life: WireJson::new(&call.life),
         }
     }
 }
@@ -228,11 +251,11 @@ struct WireExportedEvent<'a> {
     event: &'a str,
     session: Option<&'a str>,
     call: Option<i64>,
-    body: &'a Value,
+    body: WireJson<'a>,
 }
 
 impl<'a> WireExportedEvent<'a> {
-    fn new(event: &'a StoredEvent) -> WireExportedEvent<'a> {
+    fn new(event: &'a UnreadEvent) -> WireExportedEvent<'a> {
         WireExportedEvent {
             record: "event",
             seq: event.seq.0,
@@ -242,7 +265,7 @@ impl<'a> WireExportedEvent<'a> {
             event: &event.kind,
             session: event.session.as_deref(),
             call: event.call,
-            body: &event.body,
+            body: WireJson::new(&event.body),
         }
     }
 }
@@ -255,7 +278,7 @@ struct WireProblem<'a> {
     kind: &'a str,
     rule: &'a str,
     title: &'a str,
-    tools: &'a Value,
+    tools: WireJson<'a>,
     count: u64,
     first_at: String,
     first_at_ms: u64,
@@ -273,7 +296,7 @@ impl<'a> WireProblem<'a> {
             kind: &problem.kind,
             rule: &problem.rule,
             title: &problem.title,
-            tools: &problem.tools,
+            tools: WireJson::new(&problem.tools),
             count: problem.count,
             first_at: moment::format_iso(problem.first_at),
             first_at_ms: problem.first_at,
