@@ -2,6 +2,7 @@
 //!
 //! A session's name comes from outside and is never a path: only the encoded form becomes a folder.
 
+use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -54,6 +55,33 @@ impl Store {
     pub fn tool_errors(&self, session: &str) -> Result<Option<Vec<ToolError>>, StoreError> {
         let found = session::number(&self.connection, session).map_err(self.wrong())?;
         found.map(|number| of(&self.connection, number).map_err(self.wrong())).transpose()
+    }
+
+    /// Removes what was written for sessions that are gone: a process that removed one may have died before it came to the
+    /// file. Returns how many there were.
+    pub fn sweep_tool_errors(&self) -> Result<u64, StoreError> {
+        let folder = self.root().sessions();
+        // Looked at before the sessions are: one that begins in between is not taken for one that is gone.
+        let found: Vec<PathBuf> = match fs::read_dir(&folder) {
+            Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(StoreError::io("look into", &folder)(error)),
+        };
+        let names = || -> Result<HashSet<String>, rusqlite::Error> {
+            let mut statement = self.connection.prepare("SELECT name FROM session")?;
+            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+            rows.map(|name| name.map(|name| encoded(&name))).collect()
+        };
+        let names = names().map_err(self.wrong())?;
+        let is_gone = |path: &&PathBuf| {
+            !path.file_name().and_then(|name| name.to_str()).is_some_and(|name| names.contains(name))
+        };
+        let mut gone = 0;
+        for path in found.iter().filter(is_gone) {
+            fs::remove_dir_all(path).map_err(StoreError::io("remove", path))?;
+            gone += 1;
+        }
+        Ok(gone)
     }
 
     /// Writes the file of a session anew and returns its path. `None` where there is no such session.
@@ -207,6 +235,9 @@ mod tests {
             assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         }
         assert_eq!(sample.store.write_tool_errors("unknown").unwrap(), None);
+        // What is left of a session that is gone is swept away, and nothing else.
+        fs::create_dir(sample.root.sessions().join("gone")).unwrap();
+        assert_eq!((sample.store.sweep_tool_errors().unwrap(), path.exists()), (1, true));
         assert!(remove(&sample.root, "s/1").unwrap() && !remove(&sample.root, "s/1").unwrap());
     }
 }

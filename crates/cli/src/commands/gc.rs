@@ -106,6 +106,7 @@ fn collect(cellar: &Cellar, lang: Lang) -> Result<Collected, CommandError> {
     removed += store.cap_standing(retention.standing_rows, &mut goes_on)?;
     let copies = store.drop_old_copies(&retention, now, false)?;
     store.sweep_spool();
+    store.sweep_tool_errors()?;
     let mut still_free = || {
         progress.show(|| match lang {
             Lang::En => "giving space back".to_owned(),
