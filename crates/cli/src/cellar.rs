@@ -9,7 +9,8 @@ use unstuck_judge::Lang;
 use unstuck_judge::ladder;
 use unstuck_judge::retry::{Dice, Draw};
 use unstuck_store::{
-    Bench, Bounds, Filesystem, Keeper, Mode, Patience, ProblemAges, Root, Store, StoreError, Surroundings,
+    Bench, Bounds, Filesystem, Keeper, Mode, Patience, ProblemAges, Retention, Root, Store, StoreError,
+    Surroundings, Tended,
 };
 use unstuck_wire::clean::Cleaner;
 
@@ -74,6 +75,23 @@ impl Cellar {
     pub(crate) fn to_write(&self) -> Result<Store, CommandError> {
         let root = Root::open(self.folder()?, self.believed())?;
         Ok(Store::to_write(&root, PATIENCE, now())?)
+    }
+
+    /// Takes in what waits and seals dead calls. Nothing is made where nothing is recorded yet.
+    pub(crate) fn tend(&self, cleaner: &Cleaner) -> Result<Tended, CommandError> {
+        Root::existing(self.folder()?, self.believed())?;
+        Ok(self.keeper(cleaner, PATIENCE, PATIENCE).tend(now())?)
+    }
+
+    /// How long things are kept.
+    pub(crate) fn retention(&self) -> Retention {
+        let store = self.settings.store();
+        Retention {
+            events: store.keep_events,
+            calls: store.keep_calls,
+            max_size: store.max_size,
+            ..Retention::default()
+        }
     }
 
     /// The folder of the store.

@@ -54,6 +54,8 @@ pub(crate) enum CommandError {
     NotMade { path: PathBuf, source: io::Error },
     #[error("could not start the editor {editor}: {why}")]
     NoEditor { editor: String, why: String },
+    #[error("no alert is called {name}")]
+    NoSuchAlert { name: String, nearest: Option<String> },
     #[error("no session is called {name}")]
     NoSuchSession { name: String, nearest: Option<String> },
     #[error("no call and no problem is called {asked}")]
@@ -99,6 +101,10 @@ impl CommandError {
             }
             CommandError::Settings(error) => error.hint(),
             CommandError::NoEditor { .. } => Some("set VISUAL or EDITOR to an editor you have".to_owned()),
+            CommandError::NoSuchAlert { nearest, .. } => {
+                let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
+                Some(format!("{}`unstuck alerts list` shows all", nearest.unwrap_or_default()))
+            }
             CommandError::NoSuchSession { nearest, .. } => {
                 let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
                 Some(format!("{}`unstuck stats --by session` lists all", nearest.unwrap_or_default()))
@@ -151,6 +157,7 @@ impl CommandError {
             CommandError::NothingToRead
             | CommandError::NoSuchRule { .. }
             | CommandError::NoSuchKind { .. }
+            | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::Ambiguous { .. } => ExitStatus::Usage,

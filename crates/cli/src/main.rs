@@ -5,6 +5,7 @@ mod call_page;
 mod cellar;
 mod columns;
 mod commands;
+mod deliver;
 mod desk;
 mod event_line;
 mod exit;
@@ -16,9 +17,12 @@ mod moment;
 mod nearest;
 mod plain;
 mod problem_page;
+mod progress;
 mod reader;
 mod recorder;
+mod removed;
 mod settings;
+mod since;
 mod summary;
 mod ui;
 
@@ -48,11 +52,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Alerts(commands::alerts::AlertsArgs),
     Config(commands::config::ConfigArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
+    Export(commands::export::ExportArgs),
+    Gc(commands::gc::GcArgs),
+    Heartbeat(commands::heartbeat::HeartbeatArgs),
     Hook(commands::hook::HookArgs),
     Log(commands::log::LogArgs),
     Problems(commands::problems::ProblemsArgs),
+    Purge(commands::purge::PurgeArgs),
     Replay(commands::replay::ReplayArgs),
     Rules(commands::rules::RulesArgs),
     Show(commands::show::ShowArgs),
@@ -92,11 +101,16 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
     }
     let cellar = Cellar::new(&around, settings?);
     match &cli.command {
+        Command::Alerts(args) => commands::alerts::run(ui, &cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
+        Command::Export(args) => commands::export::run(ui, &cellar, args),
+        Command::Gc(args) => commands::gc::run(ui, &cellar, args),
+        Command::Heartbeat(args) => commands::heartbeat::run(ui, &cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
         Command::Log(args) => commands::log::run(ui, &cellar, args),
         Command::Problems(args) => commands::problems::run(ui, &cellar, args),
+        Command::Purge(args) => commands::purge::run(ui, &cellar, args),
         Command::Replay(args) => commands::replay::run(ui, &cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
         Command::Show(args) => commands::show::run(ui, &cellar, args),

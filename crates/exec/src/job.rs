@@ -1,9 +1,10 @@
 //! What to run, and what came of it. Values and their builder; the platform file does the work.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::platform;
@@ -41,6 +42,15 @@ pub struct Run {
     pub took: Duration,
 }
 
+/// What the command reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Input {
+    /// Whatever we would read ourselves.
+    Ours,
+    /// These bytes, and then the end.
+    Bytes(Vec<u8>),
+}
+
 /// Who else reads the output beside the sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
@@ -74,7 +84,7 @@ pub struct Job {
     program: OsString,
     args: Vec<OsString>,
     dir: Option<PathBuf>,
-    closed_input: bool,
+    input: Input,
     pub(crate) audience: Audience,
     pub(crate) limit: Limit,
     pub(crate) grace: Duration,
@@ -88,7 +98,7 @@ impl Job {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             dir: None,
-            closed_input: false,
+            input: Input::Ours,
             audience: Audience::SinkAndUser,
             limit: Limit::None,
             grace: Duration::from_secs(2),
@@ -103,7 +113,12 @@ impl Job {
 
     /// Gives it an empty standard input instead of ours.
     pub fn without_input(self) -> Job {
-        Job { closed_input: true, ..self }
+        self.with_input(Vec::new())
+    }
+
+    /// Gives it these bytes to read instead of our standard input. One that does not read them is no failure.
+    pub fn with_input(self, bytes: impl Into<Vec<u8>>) -> Job {
+        Job { input: Input::Bytes(bytes.into()), ..self }
     }
 
     /// Keeps its output from the user; only the sink sees it.
@@ -158,8 +173,14 @@ impl Job {
                 command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
             }
         }
-        if self.closed_input {
-            command.stdin(Stdio::null());
+        match &self.input {
+            Input::Ours => {}
+            Input::Bytes(bytes) if bytes.is_empty() => {
+                command.stdin(Stdio::null());
+            }
+            Input::Bytes(_) => {
+                command.stdin(Stdio::piped());
+            }
         }
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
@@ -167,10 +188,19 @@ impl Job {
         command
     }
 
+    /// Hands a started command what it is to read. Nobody waits for that: it may never read it, and something it left
+    /// behind may hold the pipe open for ever.
+    pub(crate) fn feed(&self, child: &mut Child) {
+        if let (Input::Bytes(bytes), Some(mut pipe)) = (&self.input, child.stdin.take()) {
+            let bytes = bytes.clone();
+            thread::spawn(move || pipe.write_all(&bytes).ok());
+        }
+    }
+
     /// Whether the command reads what the user types.
     #[cfg(unix)]
     pub(crate) fn shares_input(&self) -> bool {
-        !self.closed_input
+        self.input == Input::Ours
     }
 
     /// Tells "no such program" from every other reason not to start.

@@ -18,6 +18,7 @@ const UNDER_WAY: usize = 16;
 /// Runs `job` to its end. An error means that it was not started.
 pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8])) -> io::Result<Ending> {
     let mut child = job.command().spawn()?;
+    job.feed(&mut child);
     let (sender, chunks) = mpsc::sync_channel::<(Stream, Vec<u8>)>(UNDER_WAY);
     // The readers are not joined: a process left behind may hold their pipe open for ever.
     if let Some(pipe) = child.stdout.take() {

@@ -31,6 +31,15 @@ fn check(job: &Job, ending: Ending, stdout: &str, stderr: &str) {
 }
 
 #[test]
+fn a_command_reads_what_it_is_given_and_then_the_end() {
+    let long = "line\n".repeat(100_000);
+    check(&sh("cat").with_input("one line\n"), Ending::Exited(0), "one line\n", "");
+    check(&sh("wc -c").with_input(long.clone()), Ending::Exited(0), "500000\n", "");
+    check(&sh("head -n 1 | cat; exit 4").with_input(long.clone()), Ending::Exited(4), "line\n", "");
+    check(&sh("exit 0").with_input(long), Ending::Exited(0), "", "");
+}
+
+#[test]
 fn an_exit_code_is_reported_as_it_is() {
     for code in [0, 1, 2, 3, 124, 127, 130, 255] {
         check(&sh(&format!("exit {code}")), Ending::Exited(code), "", "");

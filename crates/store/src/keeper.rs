@@ -198,6 +198,15 @@ impl<'a> Keeper<'a> {
         Ok(tended)
     }
 
+    /// Writes the failures of a session where other tools look for them. Nothing is done where the entries before it went
+    /// to the spool: the next process that reaches the database does it.
+    pub fn write_tool_errors(&self, session: &str) -> Result<(), StoreError> {
+        match &self.store {
+            Some(store) => store.write_tool_errors(session).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     /// What the spool alone tells, where no database may be used: a store that is gone when it is dropped.
     pub fn from_spool(&self, now: u64) -> Result<Store, StoreError> {
         let root = match &self.root {

@@ -4,26 +4,36 @@
 //! transaction and is gone, and what cannot be written in time goes to a spool that the next one takes in. Time, dice and
 //! settings come in as arguments, texts only as [`Clean`](unstuck_wire::clean::Clean); nothing is printed or started here.
 
+mod alert;
 mod alert_rule;
 mod brake;
 mod calls;
+mod copies;
 mod database;
 mod entry;
 mod error;
 mod event;
+mod export;
 mod filesystem;
 mod keeper;
 mod life;
 mod migrate;
+mod moment;
 mod pack;
 mod problem;
 mod problem_state;
 mod problems;
+mod purge;
 mod record;
+mod removal;
+mod retention;
 mod root;
 #[cfg(test)]
 mod rows;
+#[cfg(test)]
+mod sample;
 mod seal;
+mod session;
 mod spool;
 mod standing;
 mod state;
@@ -31,7 +41,11 @@ mod stats;
 mod store;
 mod stored_entry;
 mod timeline;
+mod tool_errors;
 
+pub use alert::{
+    AlertLook, Delivery, DeliveryClaim, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, TRIES_MAX,
+};
 pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use brake::Retry;
 pub use calls::{LifeStep, StoredCall, StoredCallText};
@@ -40,14 +54,19 @@ pub use entry::{
 };
 pub use error::StoreError;
 pub use event::{Bookmark, Channel, EventType, StoredEvent, UnreadEvent};
+pub use export::{Exported, ExportedCall, ExportedProblem, ExportedSession, Selection, Since};
 pub use filesystem::Filesystem;
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
 pub use problems::{Problem, ProblemSession};
+pub use purge::{CopiesToo, Purge, Purged};
 pub use record::{Bench, Mode, Said};
+pub use removal::Removed;
+pub use retention::{Retention, Size};
 pub use root::Root;
 pub use seal::Sealed;
 pub use state::CallState;
 pub use stats::{ATTEMPTS, Attempts, GroupBy, Stats, StatsKey, StatsScope};
 pub use store::Store;
 pub use timeline::{FileMark, StoredSession, Wanted};
+pub use tool_errors::ToolError;

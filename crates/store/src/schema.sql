@@ -42,6 +42,8 @@ CREATE UNIQUE INDEX call_by_key ON call (session, key) WHERE key <> '';
 CREATE INDEX call_by_print ON call (session, call_print);
 CREATE INDEX call_unrecovered ON call (session, intent_print) WHERE state = 'failed' AND recovered_at IS NULL;
 CREATE INDEX call_by_cause ON call (cause_print, id) WHERE cause_print IS NOT NULL;
+-- Alerts count the calls that ended in a window.
+CREATE INDEX call_by_end ON call (ended_at);
 CREATE INDEX call_open ON call (session) WHERE state IN ('pending', 'approval_required', 'approved', 'executing');
 
 -- The same call: what is read.

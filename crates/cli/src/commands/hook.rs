@@ -59,6 +59,7 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
         desk: cellar.desk(&cleaner),
         cleaner: &cleaner,
         mode: cellar.mode(),
+        tool_errors: cellar.settings.store().tool_errors,
         rules: None,
         pending: cellar.faults(),
     };
@@ -103,6 +104,8 @@ struct Post<'a> {
     desk: Desk<'a>,
     cleaner: &'a Cleaner,
     mode: Mode,
+    /// The failures of a session are also kept where other tools look for them.
+    tool_errors: bool,
     /// Read when the first result comes in.
     rules: Option<Rules>,
     /// Our own faults that are still to be recorded: which part, and what.
@@ -134,8 +137,12 @@ impl Post<'_> {
                     self.pending.extend(mistakes.into_iter().map(|mistake| ("rules", mistake)));
                     rules
                 });
+                let session = who.session.clone();
                 let (answer, made) = self.desk.after(rules, who, &result, now);
                 report = Some(made).filter(|report| report.diagnosis.ok() != Some(true));
+                if self.tool_errors && report.is_some() {
+                    self.write_tool_errors(&session);
+                }
                 answer
             }
             Happened::Approved => self.rule(who, &key, Ruling::Approved, now),
@@ -144,6 +151,12 @@ impl Post<'_> {
             Happened::End => self.desk.note(&Entry::Over(who), now),
         };
         self.print(ui, word, &answer, report.as_ref(), None)
+    }
+
+    fn write_tool_errors(&mut self, session: &Clean) {
+        if let Err(error) = self.desk.keeper.write_tool_errors(session) {
+            self.pending.push(("tool-errors", error.to_string()));
+        }
     }
 
     fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {

@@ -1,10 +1,15 @@
 //! One command, one file.
 
+pub(crate) mod alerts;
 pub(crate) mod config;
 pub(crate) mod diagnose;
+pub(crate) mod export;
+pub(crate) mod gc;
+pub(crate) mod heartbeat;
 pub(crate) mod hook;
 pub(crate) mod log;
 pub(crate) mod problems;
+pub(crate) mod purge;
 pub(crate) mod replay;
 pub(crate) mod rules;
 pub(crate) mod show;

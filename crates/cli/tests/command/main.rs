@@ -3,15 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod agent;
+mod alerts;
 mod bad_input;
 mod config;
 mod diagnose_jsonl;
 mod diagnose_piped;
 mod diagnose_run;
+mod export;
 mod false_alarms;
+mod gc;
+mod heartbeat;
 mod hook;
+mod kept;
 mod log;
 mod problems;
+mod purge;
 mod replay;
 mod rules;
 mod show;

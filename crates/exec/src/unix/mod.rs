@@ -32,6 +32,7 @@ pub(crate) fn run(job: &Job, started: Instant, sink: impl FnMut(Stream, &[u8])) 
     // Registered only now: a signal our caller made us ignore (`nohup`) stays ignored in the command, as without us.
     let signals = signals.listen();
     let terminal = Terminal::lend(job.shares_input(), &child);
+    job.feed(&mut child);
     pump.connect(child.stdout.take(), child.stderr.take());
 
     Ok(thread::scope(|scope| {

@@ -1,0 +1,139 @@
+//! `unstuck heartbeat`: all that should be done now and then, and that no hook has time for.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use unstuck_judge::Lang;
+use unstuck_store::{Removed, StoreError};
+
+use crate::cellar::{self, Cellar};
+use crate::commands::alerts;
+use crate::deliver::{self, Delivered};
+use crate::exit::{CommandError, ExitStatus};
+use crate::removed::{self, WireRemoved};
+use crate::ui::Ui;
+
+/// How long old rows are removed in one go. What is left is removed by the next heartbeat.
+const BUDGET: Duration = Duration::from_millis(250);
+
+/// Take in what waits, seal dead calls, deliver alerts, remove what is old
+///
+/// Cheap, and harmless when two run at once: for cron, or for an agent's own loop. Everything it does is also done later if it
+/// does not run; only alerts need it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unstuck heartbeat                                say in one line what was done
+  */5 * * * * unstuck heartbeat --quiet            in a crontab: every five minutes")]
+pub(crate) struct HeartbeatArgs {
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    /// Say nothing, unless something is wrong
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What a heartbeat did.
+#[derive(Debug, Default)]
+struct Beat {
+    taken: u64,
+    sealed: Vec<i64>,
+    fired: Vec<String>,
+    delivered: Delivered,
+    removed: Removed,
+    folded: bool,
+}
+
+#[derive(Serialize)]
+struct WireBeat<'a> {
+    taken: u64,
+    sealed: &'a [i64],
+    fired: &'a [String],
+    delivered: u64,
+    undelivered: u64,
+    removed: WireRemoved,
+    folded: bool,
+    took_ms: u64,
+}
+
+pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HeartbeatArgs) -> Result<ExitStatus, CommandError> {
+    let begun = Instant::now();
+    let beat = match beat(ui.lang(), cellar) {
+        // Nothing to tend yet is no news for whoever asked not to be told.
+        Err(CommandError::Store(StoreError::Missing { .. })) if args.quiet => return Ok(ExitStatus::Success),
+        beat => beat?,
+    };
+    match (args.json, args.quiet) {
+        (true, _) => ui.json(&WireBeat {
+            taken: beat.taken,
+            sealed: &beat.sealed,
+            fired: &beat.fired,
+            delivered: beat.delivered.arrived,
+            undelivered: beat.delivered.failed,
+            removed: beat.removed.into(),
+            folded: beat.folded,
+            took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        })?,
+        (false, true) => {}
+        (false, false) => {
+            let text = in_words(&beat, ui.lang());
+            ui.say(&text)?;
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn beat(lang: Lang, cellar: &Cellar) -> Result<Beat, CommandError> {
+    let cleaner = cellar.cleaner();
+    let tended = cellar.tend(&cleaner)?;
+    let mut store = cellar.to_write()?;
+    let rules = alerts::rules(cellar);
+    let fired = store.fire(&rules, cellar::now(), lang, &cleaner)?;
+    let delivered = deliver::all_due(&mut store, &rules, &cleaner)?;
+    let begun = Instant::now();
+    let mut goes_on = |_: &Removed| begun.elapsed() < BUDGET;
+    let removed = store.expire(&cellar.retention(), cellar::now(), &mut goes_on)?;
+    Ok(Beat {
+        taken: tended.taken,
+        sealed: tended.sealed.iter().map(|sealed| sealed.call).collect(),
+        fired: fired.into_iter().map(|alert| alert.name).collect(),
+        delivered,
+        removed,
+        folded: store.fold_if_large()?,
+    })
+}
+
+fn in_words(beat: &Beat, lang: Lang) -> String {
+    let Beat { taken, sealed, fired, delivered, removed, folded } = beat;
+    let mut done = Vec::new();
+    let mut tell = |is_so: bool, en: String, zh: String| {
+        if is_so {
+            done.push(match lang {
+                Lang::En => en,
+                Lang::Zh => zh,
+            });
+        }
+    };
+    tell(*taken > 0, format!("took in {taken} waiting entries"), format!("收入 {taken} 条等待的记录"));
+    let calls = sealed.len();
+    tell(calls > 0, format!("sealed {calls} dead calls"), format!("封存 {calls} 个失联的调用"));
+    let names = fired.join(", ");
+    tell(!fired.is_empty(), format!("alerts fired: {names}"), format!("触发警报：{names}"));
+    let (arrived, failed) = (delivered.arrived, delivered.failed);
+    tell(arrived > 0, format!("delivered {arrived}"), format!("已送达 {arrived} 个"));
+    tell(
+        failed > 0,
+        format!("{failed} deliveries failed (`unstuck alerts` says why)"),
+        format!("{failed} 个通知失败（`unstuck alerts` 显示原因）"),
+    );
+    let rows = removed::in_words(removed, lang);
+    tell(removed.total() > 0, format!("removed {rows}"), format!("删除 {rows}"));
+    tell(*folded, "folded the log".to_owned(), "合并了日志".to_owned());
+    match (done.is_empty(), lang) {
+        (true, Lang::En) => "nothing to do\n".to_owned(),
+        (true, Lang::Zh) => "无事可做\n".to_owned(),
+        (false, Lang::En) => format!("{}\n", done.join("; ")),
+        (false, Lang::Zh) => format!("{}\n", done.join("；")),
+    }
+}
