@@ -180,8 +180,9 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn takes(&self, which: usize, number: i64) -> bool {
-        self.touched.as_ref().is_none_or(|touched| touched[which].binary_search(&number).is_ok())
+    /// The numbers of the rows to take, where not all are.
+    fn only(&self, which: usize) -> Option<&[i64]> {
+        self.touched.as_ref().map(|touched| &touched[which][..])
     }
 }
 
@@ -197,21 +198,18 @@ impl Store {
         let Some(bounds) = self.bounds(selection).map_err(&wrong)? else { return Ok(None) };
         if selection.sessions {
             let sql = "SELECT id, name, host, cwd, first_at, last_at FROM session
-                       WHERE id > ?1 AND (?2 IS NULL OR id = ?2) AND last_at >= ?3 ORDER BY id LIMIT ?4";
-            self.paged(sql, bounds.session, bounds.from, read_session, |number, row| {
-                if bounds.takes(1, number) { each(Exported::Session(row)) } else { Ok(()) }
-            })?;
+                       WHERE id > ?1 AND id <= ?2 AND (?3 IS NULL OR id = ?3) AND last_at >= ?4 ORDER BY id LIMIT ?5";
+            self.paged(sql, &bounds, bounds.only(1), read_session, |row| each(Exported::Session(row)))?;
         }
         if selection.calls {
             let sql = format!(
                 "SELECT {CALL_COLUMNS} FROM call JOIN session ON session.id = call.session
                  LEFT JOIN call_text ON call_text.call = call.id
-                 WHERE call.id > ?1 AND (?2 IS NULL OR call.session = ?2) AND coalesce(ended_at, asked_at) >= ?3
-                 ORDER BY call.id LIMIT ?4"
+                 WHERE call.id > ?1 AND call.id <= ?2 AND (?3 IS NULL OR call.session = ?3)
+                   AND coalesce(ended_at, asked_at) >= ?4
+                 ORDER BY call.id LIMIT ?5"
             );
-            self.paged(&sql, bounds.session, bounds.from, read_call, |number, row| {
-                if bounds.takes(0, number) { each(Exported::Call(Box::new(row))) } else { Ok(()) }
-            })?;
+            self.paged(&sql, &bounds, bounds.only(0), read_call, |row| each(Exported::Call(Box::new(row))))?;
         }
         if selection.events {
             self.export_events(&bounds, &mut each)?;
@@ -327,27 +325,38 @@ impl Store {
         Ok(found.unwrap_or(i64::MAX))
     }
 
-    /// Reads a table page by page. The query's first column is its number, by which it goes on.
+    /// Reads a table page by page, or only some rows of it. The query's first column is its number, by which it goes on.
     fn paged<T, E: From<StoreError>>(
         &self,
         sql: &str,
-        session: Option<i64>,
-        from: i64,
+        bounds: &Bounds,
+        only: Option<&[i64]>,
         read: fn(&Row<'_>) -> Result<T, rusqlite::Error>,
-        mut each: impl FnMut(i64, T) -> Result<(), E>,
+        mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut after = 0;
-        loop {
-            let page = || -> Result<Vec<(i64, T)>, rusqlite::Error> {
+        let page = |after: i64, last: i64| -> Result<Vec<(i64, T)>, StoreError> {
+            let rows = || -> Result<Vec<(i64, T)>, rusqlite::Error> {
                 self.connection
                     .prepare_cached(sql)?
-                    .query_map((after, session, from, PAGE), |row| Ok((row.get(0)?, read(row)?)))?
+                    .query_map((after, last, bounds.session, bounds.from, PAGE), |row| {
+                        Ok((row.get(0)?, read(row)?))
+                    })?
                     .collect()
             };
-            let page = page().map_err(self.wrong())?;
-            let Some((last, _)) = page.last() else { return Ok(()) };
+            rows().map_err(self.wrong())
+        };
+        if let Some(only) = only {
+            for number in only {
+                page(number - 1, *number)?.into_iter().try_for_each(|(_, row)| each(row))?;
+            }
+            return Ok(());
+        }
+        let mut after = 0;
+        loop {
+            let rows = page(after, i64::MAX)?;
+            let Some((last, _)) = rows.last() else { return Ok(()) };
             after = *last;
-            page.into_iter().try_for_each(|(number, row)| each(number, row))?;
+            rows.into_iter().try_for_each(|(_, row)| each(row))?;
         }
     }
 }

@@ -85,11 +85,12 @@ impl Store {
         goes_on: &mut dyn FnMut(&Removed) -> bool,
     ) -> Result<Removed, StoreError> {
         let Cuts { events, calls, standing } = self.cuts(retention, now)?;
+        let now = now.cast_signed();
         let mut removed = Removed::default();
         let mut gone = Vec::new();
         while goes_on(&removed) {
-            let slice = match self.events_slice(events)? {
-                Slice::Nothing => match self.calls_slice(calls)? {
+            let slice = match self.events_slice(events, now)? {
+                Slice::Nothing => match self.calls_slice(calls, now)? {
                     Slice::Nothing => match self.standing_slice(standing)? {
                         Slice::Nothing => match self.rest_slice(calls, &mut gone)? {
                             Slice::Nothing => self.size_slice(retention.max_size)?,
@@ -161,19 +162,19 @@ impl Store {
         })
     }
 
-    fn events_slice(&mut self, cut: i64) -> Result<Slice, StoreError> {
+    fn events_slice(&mut self, cut: i64, now: i64) -> Result<Slice, StoreError> {
         let sql = "SELECT at FROM event ORDER BY seq LIMIT 1";
-        self.slice(sql, cut, |connection| {
-            let ids = leading(connection, "SELECT seq, at FROM event ORDER BY seq LIMIT ?1", cut)?;
+        self.slice(sql, cut, now, |connection| {
+            let ids = leading(connection, "SELECT seq, at FROM event ORDER BY seq LIMIT ?1", cut, now)?;
             remove_events(connection, ids.last().copied())
         })
     }
 
-    fn calls_slice(&mut self, cut: i64) -> Result<Slice, StoreError> {
+    fn calls_slice(&mut self, cut: i64, now: i64) -> Result<Slice, StoreError> {
         let sql = "SELECT coalesce(ended_at, asked_at) FROM call ORDER BY id LIMIT 1";
-        self.slice(sql, cut, |connection| {
+        self.slice(sql, cut, now, |connection| {
             let sql = "SELECT id, coalesce(ended_at, asked_at) FROM call ORDER BY id LIMIT ?1";
-            removal::calls(connection, &leading(connection, sql, cut)?, Counts::Keep)
+            removal::calls(connection, &leading(connection, sql, cut, now)?, Counts::Keep)
         })
     }
 
@@ -268,6 +269,7 @@ impl Store {
         &mut self,
         first: &str,
         cut: i64,
+        now: i64,
         work: impl FnOnce(&Connection) -> Result<Removed, rusqlite::Error>,
     ) -> Result<Slice, StoreError> {
         let first: Option<i64> = self
@@ -276,7 +278,7 @@ impl Store {
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
             .map_err(self.wrong())?;
         match first {
-            Some(at) if at < cut => Ok(some(self.write(work)?)),
+            Some(at) if at < cut || at > now => Ok(some(self.write(work)?)),
             Some(_) | None => Ok(Slice::Nothing),
         }
     }
@@ -409,17 +411,23 @@ fn some(removed: Removed) -> Slice {
     if removed.total() == 0 { Slice::Nothing } else { Slice::Some(removed) }
 }
 
-/// The rows at the front that are older than `cut`.
-fn leading(connection: &Connection, sql: &str, cut: i64) -> Result<Vec<i64>, rusqlite::Error> {
+/// The rows at the front that are older than `cut`. Rows of the future, written while the clock was wrong, do not keep older
+/// ones behind them from going, and go with them.
+fn leading(connection: &Connection, sql: &str, cut: i64, now: i64) -> Result<Vec<i64>, rusqlite::Error> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([SLICE])?;
-    let mut ids = Vec::new();
+    let (mut ids, mut old) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        if row.get::<_, i64>(1)? >= cut {
+        let at: i64 = row.get(1)?;
+        if (cut..=now).contains(&at) {
             break;
         }
         ids.push(row.get(0)?);
+        if at < cut {
+            old = ids.len();
+        }
     }
+    ids.truncate(old);
     Ok(ids)
 }
 

@@ -50,6 +50,16 @@ fn an_old_transcript_recorded_after_younger_rows_stays_as_long_as_they_do() {
 }
 
 #[test]
+fn a_row_from_the_future_keeps_nothing_from_going() {
+    let mut sample = Sample::made_at(NOW - 400 * DAYS);
+    for at in [NOW + 900 * DAYS, NOW - 300 * DAYS, NOW - DAYS, NOW + 900 * DAYS] {
+        sample.event(at, "progress", "tool:end", None, None, "");
+    }
+    assert_eq!(expire(&mut sample, &Retention::default()).events, 2);
+    assert_eq!(sample.text("SELECT group_concat(seq) FROM event"), "3,4");
+}
+
+#[test]
 fn no_slice_is_larger_than_promised_and_whoever_has_no_time_left_stops() {
     let mut sample = Sample::made_at(0);
     for _ in 0..450 {
