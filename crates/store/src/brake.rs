@@ -81,7 +81,8 @@ pub(crate) fn pull(
     if let Some(before) = &before {
         let past = past(clerk.connection, &yield_of(before.kind), at)?;
         let worked = ended.finding.is_none();
-        put(clerk.connection, &yield_of(before.kind), at, &past.with(retries_made - 1, waited, worked))?;
+        let past = past.with(retries_made - 1, waited, worked);
+        put(clerk.connection, &yield_of(before.kind), None, at, &past)?;
     }
     let Some(finding) = &ended.finding else { return Ok(None) };
     let past = past(clerk.connection, &yield_of(finding.kind), at)?;
@@ -141,10 +142,10 @@ fn tell(
     let asked = breaker.step(BreakerEvent::Asked, attempt.asked_at, &policy.breaker);
     let new_breaker = event.map_or(asked, |event| asked.step(event, at, &policy.breaker));
     if new_budget != budget {
-        put(connection, budget_name, at, &new_budget)?;
+        put(connection, budget_name, Some(session), at, &new_budget)?;
     }
     if new_breaker != breaker {
-        put(connection, breaker_name, at, &new_breaker)?;
+        put(connection, breaker_name, Some(session), at, &new_breaker)?;
     }
     let allows = |budget: Budget| budget.allows_retry(&policy.budget);
     if allows(budget) != allows(new_budget) {
@@ -210,12 +211,18 @@ fn get<T: Pack>(connection: &Connection, name: &str) -> Result<Option<(u64, T)>,
     Ok(row.and_then(|(at, body)| Some((at.unsigned_abs(), unpacked(&body)?))))
 }
 
-fn put(connection: &Connection, name: &str, at: u64, value: &impl Pack) -> Result<(), rusqlite::Error> {
+fn put(
+    connection: &Connection,
+    name: &str,
+    session: Option<i64>,
+    at: u64,
+    value: &impl Pack,
+) -> Result<(), rusqlite::Error> {
     connection
         .prepare_cached(
-            "INSERT INTO brake (name, at, body) VALUES (?1, ?2, ?3)
+            "INSERT INTO brake (name, session, at, body) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET at = excluded.at, body = excluded.body",
         )?
-        .execute((name, at.cast_signed(), packed(value)))?;
+        .execute((name, session, at.cast_signed(), packed(value)))?;
     Ok(())
 }

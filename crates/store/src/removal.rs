@@ -139,6 +139,7 @@ pub(crate) fn empty_sessions(
         if let Some(name) = name {
             let standing =
                 connection.prepare_cached("DELETE FROM standing WHERE session = ?1")?.execute([id])?;
+            connection.prepare_cached("DELETE FROM brake WHERE session = ?1")?.execute([id])?;
             removed += Removed { sessions: 1, standing: standing as u64, ..Removed::default() };
             names.push(name);
         }

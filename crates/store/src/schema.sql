@@ -106,10 +106,12 @@ CREATE TABLE problem_day (
 
 -- Brakes of the retry policy: budgets, breakers, past yield.
 CREATE TABLE brake (
-    name TEXT    PRIMARY KEY,
-    at   INTEGER NOT NULL,
-    body BLOB    NOT NULL
+    name    TEXT    PRIMARY KEY,
+    session INTEGER,                        -- whose it is; null where all share it
+    at      INTEGER NOT NULL,
+    body    BLOB    NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX brake_by_session ON brake (session) WHERE session IS NOT NULL;
 
 -- Alerts that fired, once per rule and window, and what became of their delivery.
 CREATE TABLE alert (

@@ -260,7 +260,12 @@ fn a_recorded_run_is_judged_alike_whether_its_standing_is_stored_or_not() {
         .iter()
         .filter(|line| line["type"] == "call")
         .map(|line| {
-            (text(line, "session"), text(line, "call_id"), text(line, "rung_before"), text(line, "rung_after"))
+            (
+                text(line, "session"),
+                text(line, "call_id"),
+                text(line, "rung_before"),
+                text(line, "rung_after"),
+            )
         })
         .collect();
     let mut expected = expected;
