@@ -1,5 +1,8 @@
 //! `unstuck purge`: what a person wants gone cannot be read in any file.
 
+use std::thread;
+use std::time::Duration;
+
 use crate::kept::failure;
 use crate::world::{Said, World};
 
@@ -96,6 +99,28 @@ fn hooks_that_run_meanwhile_lose_nothing() {
     let calls = world.run(&["export", "--jsonl", "--only", "calls", "--session", "busy"], "").json_lines();
     assert_eq!(calls.len() - 1, 6);
     assert_eq!(world.files_with(WORD), [""; 0]);
+}
+
+#[test]
+fn a_purge_that_was_killed_anywhere_is_finished_by_the_next() {
+    let world = World::with_failures();
+    let mut cut_short = 0;
+    for delay in [2, 5, 8, 12, 16, 20, 30, 40] {
+        let calls: String =
+            (0..60).map(|n| failure(WORD, &format!("c{n}"), "make", &format!("{WORD}: {n}"))).collect();
+        world.record(&calls);
+        let mut child = world.command(&["purge", "--session", WORD]).spawn().unwrap();
+        thread::sleep(Duration::from_millis(delay));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        cut_short += usize::from(!world.files_with(WORD).is_empty());
+        let said = world.run(&["purge", "--session", WORD], "");
+        // Where the first came to its end after all, there is no such session any more.
+        assert!(said.exit == 0 || said.stderr().contains("no session is called"), "{said}");
+        assert_eq!(world.files_with(WORD), [""; 0], "killed after {delay} ms");
+    }
+    assert!(cut_short > 0, "none was killed half-way");
+    assert_eq!(world.run(&["export", "--jsonl", "--only", "calls"], "").json_lines().len() - 1, 2);
 }
 
 #[test]
