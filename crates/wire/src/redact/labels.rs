@@ -180,10 +180,36 @@ fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
         let ends = ends_line(text, end) || ends_string();
         !is_quoted_name && spaces > 0 && found.len() >= 8 && is_random(found) && ends
     } else {
-        !is_spaced && !is_code(name, found, text.beside(end))
+        // As in a file of settings, or so long that no name is like it.
+        let is_setting = || {
+            is_no_name(found)
+                && (begins_line(&text, at, name) && ends_line(text, end)
+                    || found.len() >= 20 && class != Class::Key)
+        };
+        !is_code(name, found, text.beside(end)) && (!is_spaced || is_setting())
     };
     let (start, end) = (is_written_out && is_secret(class, found)).then(|| value(text, whole))??;
     Some(Find { start, end, kind: class.kind() })
+}
+
+/// Does the line begin with `name`, as it does in a file of settings (`secret_key = …`)?
+fn begins_line(text: &[u8], at: usize, name: &[u8]) -> bool {
+    let before = &text[..at];
+    let before = before.strip_suffix(b" ").unwrap_or(before);
+    let Some(before) = before.strip_suffix(name) else { return false };
+    let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    matches!(before[..before.len() - blanks].last(), None | Some(b'\n' | b'\r'))
+}
+
+/// Is this surely not the name of a variable? In code, names stand behind `token = ` as well.
+fn is_no_name(value: &[u8]) -> bool {
+    if value.iter().any(|byte| b"_.()[]{}".contains(byte)) {
+        return false;
+    }
+    let has = |test: fn(&u8) -> bool| value.iter().any(test);
+    let turns = value.windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    value.len() >= 8 && mixed || value.len() >= 20 && turns.count() >= 3
 }
 
 fn is_parameter(name: &[u8]) -> bool {
