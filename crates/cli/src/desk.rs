@@ -32,7 +32,7 @@ impl Desk<'_> {
     pub(crate) fn before(&mut self, who: Who, key: &str, call: &Call, user_spoke: bool, now: u64) -> Answer {
         let mut asked = Asked::new(self.cleaner, &self.bounds, who, key, call);
         asked.user_spoke = user_spoke;
-        self.keeper.keep(&Entry::Asked(asked), now)
+        self.keeper.keep(&Entry::Asked(Box::new(asked)), now)
     }
 
     /// A call ended. The report is there for every result, a success too.

@@ -284,7 +284,7 @@ pub enum Ruling {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// A call is asked for.
-    Asked(Asked),
+    Asked(Box<Asked>),
     /// A call ended.
     Ended(Box<Ended>),
     /// A call is sent again.

@@ -84,7 +84,7 @@ struct StoredFinding {
 impl From<&Entry> for StoredEntry {
     fn from(entry: &Entry) -> StoredEntry {
         match entry {
-            Entry::Asked(asked) => StoredEntry::Asked { who: (&asked.who).into(), call: asked.into() },
+            Entry::Asked(asked) => StoredEntry::Asked { who: (&asked.who).into(), call: (&**asked).into() },
             Entry::Ended(ended) => StoredEntry::Ended {
                 who: (&ended.asked.who).into(),
                 call: (&ended.asked).into(),
@@ -117,7 +117,7 @@ impl StoredEntry {
         let ruled =
             |who: StoredWho, key, ruling| Entry::Ruled { who: who.read(), key: Clean::stored(key), ruling };
         Some(match self {
-            StoredEntry::Asked { who, call } => Entry::Asked(call.read(who)?),
+            StoredEntry::Asked { who, call } => Entry::Asked(Box::new(call.read(who)?)),
             StoredEntry::Ended { who, call, result } => Entry::Ended(Box::new(result.read(call.read(who)?)?)),
             StoredEntry::Retrying { who, key, attempt, of, wait_ms, because } => Entry::Retrying(Retrying {
                 who: who.read(),

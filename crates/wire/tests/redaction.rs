@@ -54,7 +54,11 @@ fn secrets() -> Vec<(&'static str, String, &'static str)> {
         ("export DEPLOY_TOKEN={}", "a1b2c3d4e5".to_owned(), "token"),
         ("AWS_SECRET_ACCESS_KEY={}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(), "token"),
         ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(), "token"),
-        ("[default]\n  aws_secret_access_key = {}\nregion = x", long.replace(char::is_numeric, "Q") + "aBcDe", "token"),
+        (
+            "[default]\n  aws_secret_access_key = {}\nregion = x",
+            long.replace(char::is_numeric, "Q") + "aBcDe",
+            "token",
+        ),
         ("the api_key = {} was refused", "wJalrXUtnFEMI7K7MDENGbPxRfiCY".to_owned(), "token"),
         ("[client]\npassword = {}\n", "hunter2hunter".to_owned(), "password"),
         ("CLIENT_SECRET={}", "abcdefg".to_owned(), "password"),
