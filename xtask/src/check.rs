@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 
 use crate::advisories::{self, Advice};
-use crate::{Fault, generate, licences, project, score};
+use crate::{Fault, faults, generate, licences, load, project, score};
 
 /// One thing that must hold.
 struct Step {
@@ -31,7 +31,7 @@ impl From<String> for Held {
 }
 
 /// The cheap ones first: most mistakes are found in the first minute.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 10] = [
     Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "generated pages", run: || generate::check().map(Held::from) },
     Step { name: "licences", run: || licences::check().map(Held::from) },
@@ -49,6 +49,8 @@ const STEPS: [Step; 8] = [
         name: "scores",
         run: || score::check().map(|()| "no figure is worse than recorded".to_owned().into()),
     },
+    Step { name: "load", run: || load::check().map(Held::from) },
+    Step { name: "faults", run: || faults::check().map(Held::from) },
 ];
 
 /// How a step ended.

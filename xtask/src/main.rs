@@ -6,11 +6,16 @@
 mod advisories;
 mod bench;
 mod check;
+mod dice;
+mod faults;
 mod fuzz;
 mod generate;
+mod ledger;
 mod licences;
+mod load;
 mod project;
 mod score;
+mod world;
 
 use std::process::ExitCode;
 
@@ -22,10 +27,14 @@ cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save D
                   [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
-cargo xtask bench [--quick] [--big] [--write]
+cargo xtask bench [--quick] [--big] [--store] [--write]
                                       how fast it is, beside others in the same run
 cargo xtask fuzz [--seconds N] [TARGET]...
                                       throw garbage at it, a while for each target
+cargo xtask faults [--full] [--seed N] [--only sweep|chaos|disk|secrets] [--binary FILE]
+                                      kill it and fail its file system calls, one after another; plant secrets
+cargo xtask load [--full] [--seed N] [--binary FILE]
+                                      many writers and readers at once
 cargo xtask licences                  are all dependencies under licences we accept?";
 
 /// What went wrong, in words for the person who started the chore.
@@ -56,6 +65,8 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "gen" => generate::run(args),
         "bench" => bench::run(args),
         "fuzz" => fuzz::run(args),
+        "faults" => faults::run(args),
+        "load" => load::run(args),
         "licences" => licences::run(args),
         "peak-memory" => bench::peak_memory(args),
         unknown => Err(format!("there is no chore {unknown:?}\n{USAGE}").into()),

@@ -3,6 +3,8 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::dice::Dice;
+
 /// The line that a good answer quotes.
 pub const ROOT_CAUSE: &str = "src/net/session.c:412:17: error: 'struct session' has no member named 'peer_addr'; did you mean 'peer_address'?";
 
@@ -86,26 +88,6 @@ fn block(out: &mut impl Write, dice: &mut Dice, step: u64) -> io::Result<()> {
             step % 60,
             dice.next()
         ),
-    }
-}
-
-/// SplitMix64: enough for a log, and the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        words[self.below(words.len() as u64) as usize]
     }
 }
 

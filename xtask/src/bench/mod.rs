@@ -2,7 +2,9 @@
 //! passes or fails.
 
 mod contest;
+mod filled;
 mod log;
+mod store;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -30,6 +32,17 @@ struct Options {
     quick: bool,
     big: bool,
     write: bool,
+    only: Only,
+}
+
+/// Which part is measured.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Only {
+    /// All of it.
+    #[default]
+    Everything,
+    /// What has to do with the store.
+    Store,
 }
 
 /// The programs that are measured.
@@ -37,6 +50,7 @@ struct Programs {
     unstuck: PathBuf,
     empty: PathBuf,
     count_lines: PathBuf,
+    scan_events: PathBuf,
 }
 
 /// `cargo xtask bench`.
@@ -47,25 +61,35 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("quick") => options.quick = true,
             Long("big") => options.big = true,
             Long("write") => options.write = true,
+            Long("store") => options.only = Only::Store,
             other => return Err(other.unexpected().into()),
         }
     }
     let programs = Programs::build()?;
     let folder = tempfile::tempdir()?;
-    let log = folder.path().join("build.log");
-    log::write(File::create(&log)?, 100 * MEGABYTE)?;
     let mut report = machine();
-    report += &reading(&programs, "100 MB", &[&log], if options.quick { 3 } else { 9 })?;
-    if options.big {
-        report += &reading(&programs, "1 GB", &[&*log; 10], if options.quick { 1 } else { 3 })?;
+    if options.only == Only::Everything {
+        report += &reading_and_judging(&programs, folder.path(), &options)?;
     }
-    report += &cold_start(&programs, folder.path(), if options.quick { 50 } else { 400 })?;
-    report += &ladder()?;
+    report += &store::tables(&programs, folder.path(), options.quick)?;
     println!("{report}");
-    match options.write {
-        true => write_page(&report),
-        false => Ok(()),
+    match (options.write, options.only) {
+        (true, Only::Everything) => write_page(&report),
+        (true, Only::Store) => Err(format!("{PAGE} is written as a whole, without --store").into()),
+        (false, _) => Ok(()),
     }
+}
+
+fn reading_and_judging(programs: &Programs, folder: &Path, options: &Options) -> Result<String, Fault> {
+    let log = folder.join("build.log");
+    log::write(File::create(&log)?, 100 * MEGABYTE)?;
+    let mut report = reading(programs, "100 MB", &[&log], if options.quick { 3 } else { 9 })?;
+    if options.big {
+        report += &reading(programs, "1 GB", &[&*log; 10], if options.quick { 1 } else { 3 })?;
+    }
+    report += &cold_start(programs, folder, if options.quick { 50 } else { 400 })?;
+    report += &ladder()?;
+    Ok(report)
 }
 
 /// Runs a command and tells the most memory it held; a chore of its own because it must have no other children.
@@ -91,6 +115,7 @@ impl Programs {
             unstuck: project::unstuck()?,
             empty: example("empty")?,
             count_lines: example("count_lines")?,
+            scan_events: example("scan_events")?,
         })
     }
 }
