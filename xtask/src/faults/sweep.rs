@@ -17,6 +17,9 @@ use crate::world::{Call, Told, World, copy_folder, lines};
 /// Nothing that happens to its files may keep an agent waiting for longer: the hook's own patience, twice, and some room for
 /// a busy machine.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// A lock that the system fails to give or to take back, which no local file system does, is tried again by SQLite itself,
+/// for ten seconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(13);
 
 /// In which state a hook finds its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +132,8 @@ pub fn one(
         return Ok(());
     };
     tally.struck += 1;
-    if took > PATIENCE {
+    let patience = if place.call == "fcntl" { LOCK_PATIENCE } else { PATIENCE };
+    if took > patience {
         return Err(format!("the agent had to wait {took:?} for {line}").into());
     }
     let in_words = |wrong: &str| format!("{wrong} at {line}: {reply:?}");
