@@ -7,6 +7,7 @@
 mod alert;
 mod alert_rule;
 mod brake;
+mod call_row;
 mod calls;
 mod copies;
 mod database;

@@ -22,3 +22,9 @@ pub(crate) fn add(life: &mut String, at: u64, state: CallState, note: &str) {
     list.push(step);
     *life = Value::Array(list).to_string();
 }
+
+/// What was noted with the last state.
+pub(crate) fn last_note(life: &str) -> Option<String> {
+    let list: Vec<Value> = serde_json::from_str(life).ok()?;
+    Some(list.last()?.get("note")?.as_str()?.to_owned())
+}

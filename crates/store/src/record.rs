@@ -3,13 +3,14 @@
 //! Hosts repeat themselves (the same hook in two settings files, a result delivered twice): an entry that brings nothing new
 //! changes nothing.
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot};
 use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
 
 use crate::brake::{self, Attempt, Retry};
+use crate::call_row::Found;
 use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::problem_state::{ProblemAges, ProblemState};
@@ -71,28 +72,6 @@ pub(crate) struct Clerk<'a> {
     pub(crate) late: bool,
 }
 
-/// A call as it is found in the tables.
-struct Found {
-    id: i64,
-    state: CallState,
-    asked_at: u64,
-    attempt: u32,
-    life: String,
-}
-
-impl Found {
-    fn read(row: &Row<'_>) -> Result<Found, rusqlite::Error> {
-        Ok(Found {
-            id: row.get(0)?,
-            // A state that only a newer version knows is not one that this one may move.
-            state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
-            asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
-            attempt: row.get(3)?,
-            life: row.get(4)?,
-        })
-    }
-}
-
 impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
@@ -101,6 +80,11 @@ impl Clerk<'_> {
         said.sealed.extend(self.seal_dead(session, who.at)?);
         if let Some(found) = self.find(session, &asked.key)? {
             said.call = Some(found.id);
+            if found.state == CallState::Denied && found.rung_before >= Rung::Deny {
+                // Whoever asks twice gets the same answer twice.
+                said.text = life::last_note(&found.life);
+                said.decision = Some(Decision { rung: found.rung_before, reason: None });
+            }
             return Ok(said);
         }
         // The agent has gone on by the time a late entry is read: nothing was refused.
@@ -156,7 +140,8 @@ impl Clerk<'_> {
         asked.who.at = asked.who.at.saturating_sub(ended.took_ms.unwrap_or(0));
         let life = life::begun(asked.who.at);
         let (id, attempt) = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
-        Ok(Found { id, state: CallState::Pending, asked_at: asked.who.at, attempt, life })
+        let state = CallState::Pending;
+        Ok(Found { id, state, asked_at: asked.who.at, attempt, rung_before: Rung::Observe, life })
     }
 
     fn close(
@@ -175,17 +160,19 @@ impl Clerk<'_> {
             said.decision = None;
             said.text = None;
         }
-        let repeat = match &ended.finding {
+        // What was not allowed to run did not fail.
+        let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
+        let repeat = match finding {
             Some(finding) => self.is_repeat(session, asked, finding)?,
             None => false,
         };
         // A record that has only one time for both says nothing of what lay between.
         let took = ended.took_ms.or(at.checked_sub(found.asked_at).filter(|took| *took > 0));
         let mut life = found.life.clone();
-        let evidence = ended.finding.as_ref().map_or("", |finding| &*finding.evidence);
+        let evidence = finding.map_or("", |finding| &*finding.evidence);
         life::add(&mut life, at, state, evidence);
         self.write_ending(found.id, ended, state, took, repeat, said, &life)?;
-        match &ended.finding {
+        match finding {
             Some(finding) => self.failed(session, found.id, asked, finding, took, said)?,
             None if state == CallState::Completed => {
                 self.connection
@@ -339,44 +326,6 @@ impl Clerk<'_> {
         Ok(Said { bookmark: Some(event::append(self.connection, &new)?), ..Said::default() })
     }
 
-    /// The session's number; it is made when it is first heard of.
-    fn session(&self, who: &Who) -> Result<i64, rusqlite::Error> {
-        self.connection
-            .prepare_cached(
-                "INSERT INTO session (name, host, cwd, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?4)
-                 ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, excluded.last_at),
-                     cwd = CASE excluded.cwd WHEN '' THEN cwd ELSE excluded.cwd END
-                 RETURNING id",
-            )?
-            .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
-    }
-
-    /// The call with the host's name for it.
-    fn find(&self, session: i64, key: &Clean) -> Result<Option<Found>, rusqlite::Error> {
-        if key.is_empty() {
-            return Ok(None);
-        }
-        self.connection
-            .prepare_cached(
-                "SELECT id, state, asked_at, attempt, life FROM call JOIN call_text ON call_text.call = call.id
-                 WHERE session = ?1 AND key = ?2",
-            )?
-            .query_row((session, &**key), Found::read)
-            .optional()
-    }
-
-    /// The call that a result without a name belongs to: the first of the same calls that is still open.
-    fn find_nameless(&self, session: i64, asked: &Asked) -> Result<Option<Found>, rusqlite::Error> {
-        self.connection
-            .prepare_cached(
-                "SELECT id, state, asked_at, attempt, life FROM call JOIN call_text ON call_text.call = call.id
-                 WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
-                 ORDER BY id LIMIT 1",
-            )?
-            .query_row((session, asked.call_print.as_str(), &*asked.who.agent), Found::read)
-            .optional()
-    }
-
     fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<(), rusqlite::Error> {
         let decision = standing::step(self.connection, session, &self.bench.ladder, event)?;
         said.text = decision.text(self.bench.lang);
@@ -390,126 +339,6 @@ impl Clerk<'_> {
 
     fn moment(&self, who: &Who) -> Moment {
         Moment { agent: who.agent_print(), round: who.round }
-    }
-
-    fn insert(
-        &self,
-        session: i64,
-        asked: &Asked,
-        state: CallState,
-        rung: Rung,
-        life: &str,
-    ) -> Result<(i64, u32), rusqlite::Error> {
-        let at = asked.who.at.cast_signed();
-        let attempt = self.attempt(session, asked)?;
-        self.connection
-            .prepare_cached(
-                "INSERT INTO call (session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
-                     rung_after, repeat, owner, call_print, intent_print)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'observe', 0, ?10, ?11, ?12)",
-            )?
-            .execute((
-                session,
-                &*asked.key,
-                &*asked.who.agent,
-                &*asked.tool,
-                state.word(),
-                at,
-                state.is_final().then_some(at),
-                attempt,
-                rung.word(),
-                &*asked.who.owner,
-                asked.call_print.as_str(),
-                asked.intent_print.as_str(),
-            ))?;
-        let call = self.connection.last_insert_rowid();
-        self.connection
-            .prepare_cached(
-                "INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdict, life)
-                 VALUES (?1, ?2, ?3, '', '', '', 0, '', ?4)",
-            )?
-            .execute((call, &*asked.label, &*asked.input, life))?;
-        Ok((call, attempt))
-    }
-
-    /// Which attempt this is: one more than the last, if that failed.
-    fn attempt(&self, session: i64, asked: &Asked) -> Result<u32, rusqlite::Error> {
-        let last: Option<(String, u32)> = self
-            .connection
-            .prepare_cached(
-                "SELECT state, attempt FROM call WHERE session = ?1 AND call_print = ?2 ORDER BY id DESC LIMIT 1",
-            )?
-            .query_row((session, asked.call_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        Ok(match last {
-            Some((state, attempt)) if state == CallState::Failed.word() => attempt.saturating_add(1),
-            // What was refused was no attempt, but it does not end the row of failures before it.
-            Some((state, attempt)) if state == CallState::Denied.word() => attempt,
-            Some(_) | None => 1,
-        })
-    }
-
-    /// Has this session met the same failure of the same intent, and not got over it?
-    fn is_repeat(&self, session: i64, asked: &Asked, finding: &Finding) -> Result<bool, rusqlite::Error> {
-        self.connection
-            .prepare_cached(
-                "SELECT 1 FROM call WHERE session = ?1 AND intent_print = ?2 AND state = 'failed'
-                 AND recovered_at IS NULL AND cause_print = ?3 LIMIT 1",
-            )?
-            .exists((session, asked.intent_print.as_str(), finding.cause.as_str()))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn write_ending(
-        &self,
-        call: i64,
-        ended: &Ended,
-        state: CallState,
-        took: Option<u64>,
-        repeat: bool,
-        said: &Said,
-        life: &str,
-    ) -> Result<(), rusqlite::Error> {
-        let finding = ended.finding.as_ref();
-        let ok = (state != CallState::Denied).then_some(state == CallState::Completed);
-        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
-        self.connection
-            .prepare_cached(
-                "UPDATE call SET state = ?2, ended_at = ?3, took_ms = ?4, ok = ?5, outcome = ?6, code = ?7, kind = ?8,
-                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14
-                 WHERE id = ?1",
-            )?
-            .execute((
-                call,
-                state.word(),
-                ended.asked.who.at.cast_signed(),
-                took.map(u64::cast_signed),
-                ok,
-                ended.outcome.word(),
-                ended.outcome.number(),
-                finding.map(|finding| finding.kind.word()),
-                finding.map(|finding| &*finding.error_type),
-                finding.and_then(|finding| finding.retryable),
-                finding.map(|finding| &*finding.rule),
-                rung.word(),
-                repeat,
-                finding.map(|finding| finding.cause.as_str()),
-            ))?;
-        self.connection
-            .prepare_cached(
-                "UPDATE call_text SET evidence = ?2, head = ?3, tail = ?4, omitted = ?5, verdict = ?6, life = ?7
-                 WHERE call = ?1",
-            )?
-            .execute((
-                call,
-                finding.map_or("", |finding| &*finding.evidence),
-                &*ended.output.head,
-                &*ended.output.tail,
-                ended.output.omitted.cast_signed(),
-                finding.map_or("", |finding| &*finding.verdict),
-                life,
-            ))?;
-        Ok(())
     }
 
     fn started(

@@ -104,9 +104,13 @@ impl Cellar {
     }
 
     fn after(&mut self, key: &str, command: &str, code: i32, printed: &str) -> Answer {
+        self.end(key, command, Outcome::Exited { code }, printed)
+    }
+
+    fn end(&mut self, key: &str, command: &str, outcome: Outcome, printed: &str) -> Answer {
         let observation = Observation {
             call: Call::shell(command),
-            outcome: Outcome::Exited { code },
+            outcome,
             http_status: None,
             stdout: Vec::new(),
             stderr: printed.as_bytes().to_vec(),
@@ -115,7 +119,7 @@ impl Cellar {
         let report = Report::new(self.rules.diagnose(&observation), &observation.call, Lang::En);
         let asked = self.asked(key, command);
         let ended =
-            Ended::new(&self.cleaner, &Bounds::default(), asked, &observation, Some(code == 0), &report);
+            Ended::new(&self.cleaner, &Bounds::default(), asked, &observation, outcome.said_ok(), &report);
         self.keep(&Entry::Ended(Box::new(ended)))
     }
 
@@ -200,6 +204,25 @@ fn a_repeat_is_refused_by_another_process_than_the_one_that_saw_the_failure() {
     let answer = cellar.before("b", "frob x");
     assert_eq!(answer.said.decision.unwrap().rung.word(), "deny");
     assert_eq!(cellar.calls()[1], "b denied 2 -");
+}
+
+#[test]
+fn whoever_asks_twice_for_a_refused_call_is_refused_twice() {
+    let mut cellar = Cellar::empty();
+    cellar.after("a", "frob x", 127, MISSING);
+    let answers = [cellar.before("b", "frob x"), cellar.before("b", "frob x")];
+    let [first, second] = answers.map(|answer| (answer.said.decision.unwrap().rung, answer.said.text));
+    assert_eq!(first, second);
+    assert_eq!(cellar.calls().len(), 2);
+}
+
+#[test]
+fn what_was_not_allowed_to_run_is_no_failure() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "rm -rf build");
+    cellar.end("a", "rm -rf build", Outcome::Denied, "The user doesn't want to proceed with this tool use.");
+    assert_eq!(cellar.calls(), ["a denied 1 -"]);
+    assert_eq!(cellar.events(), ["tool:start", "tool:end", "tool:advice"]);
 }
 
 #[test]

@@ -1,0 +1,202 @@
+//! The rows of a session and of its calls, as the record needs them: found, made, and closed.
+
+use rusqlite::{OptionalExtension, Row};
+use unstuck_judge::ladder::Rung;
+use unstuck_wire::clean::Clean;
+
+use crate::entry::{Asked, Ended, Finding, Who};
+use crate::record::{Clerk, Said};
+use crate::state::CallState;
+
+/// A call as it is found in the tables.
+pub(crate) struct Found {
+    pub(crate) id: i64,
+    pub(crate) state: CallState,
+    pub(crate) asked_at: u64,
+    pub(crate) attempt: u32,
+    pub(crate) rung_before: Rung,
+    pub(crate) life: String,
+}
+
+impl Found {
+    fn read(row: &Row<'_>) -> Result<Found, rusqlite::Error> {
+        Ok(Found {
+            id: row.get(0)?,
+            // A state that only a newer version knows is not one that this one may move.
+            state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
+            asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
+            attempt: row.get(3)?,
+            rung_before: row.get::<_, String>(4)?.parse().unwrap_or(Rung::Observe),
+            life: row.get(5)?,
+        })
+    }
+}
+
+impl Clerk<'_> {
+    /// The session's number; it is made when it is first heard of.
+    pub(crate) fn session(&self, who: &Who) -> Result<i64, rusqlite::Error> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO session (name, host, cwd, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?4)
+                 ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, excluded.last_at),
+                     cwd = CASE excluded.cwd WHEN '' THEN cwd ELSE excluded.cwd END
+                 RETURNING id",
+            )?
+            .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
+    }
+
+    /// The call with the host's name for it.
+    pub(crate) fn find(&self, session: i64, key: &Clean) -> Result<Option<Found>, rusqlite::Error> {
+        if key.is_empty() {
+            return Ok(None);
+        }
+        self.connection
+            .prepare_cached(
+                "SELECT id, state, asked_at, attempt, rung_before, life FROM call JOIN call_text ON call_text.call = call.id
+                 WHERE session = ?1 AND key = ?2",
+            )?
+            .query_row((session, &**key), Found::read)
+            .optional()
+    }
+
+    /// The call that a result without a name belongs to: the first of the same calls that is still open.
+    pub(crate) fn find_nameless(
+        &self,
+        session: i64,
+        asked: &Asked,
+    ) -> Result<Option<Found>, rusqlite::Error> {
+        self.connection
+            .prepare_cached(
+                "SELECT id, state, asked_at, attempt, rung_before, life FROM call JOIN call_text ON call_text.call = call.id
+                 WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
+                 ORDER BY id LIMIT 1",
+            )?
+            .query_row((session, asked.call_print.as_str(), &*asked.who.agent), Found::read)
+            .optional()
+    }
+
+    pub(crate) fn insert(
+        &self,
+        session: i64,
+        asked: &Asked,
+        state: CallState,
+        rung: Rung,
+        life: &str,
+    ) -> Result<(i64, u32), rusqlite::Error> {
+        let at = asked.who.at.cast_signed();
+        let attempt = self.attempt(session, asked)?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO call (session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
+                     rung_after, repeat, owner, call_print, intent_print)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'observe', 0, ?10, ?11, ?12)",
+            )?
+            .execute((
+                session,
+                &*asked.key,
+                &*asked.who.agent,
+                &*asked.tool,
+                state.word(),
+                at,
+                state.is_final().then_some(at),
+                attempt,
+                rung.word(),
+                &*asked.who.owner,
+                asked.call_print.as_str(),
+                asked.intent_print.as_str(),
+            ))?;
+        let call = self.connection.last_insert_rowid();
+        self.connection
+            .prepare_cached(
+                "INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdict, life)
+                 VALUES (?1, ?2, ?3, '', '', '', 0, '', ?4)",
+            )?
+            .execute((call, &*asked.label, &*asked.input, life))?;
+        Ok((call, attempt))
+    }
+
+    /// Which attempt this is: one more than the last, if that failed.
+    pub(crate) fn attempt(&self, session: i64, asked: &Asked) -> Result<u32, rusqlite::Error> {
+        let last: Option<(String, u32)> = self
+            .connection
+            .prepare_cached(
+                "SELECT state, attempt FROM call WHERE session = ?1 AND call_print = ?2 ORDER BY id DESC LIMIT 1",
+            )?
+            .query_row((session, asked.call_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(match last {
+            Some((state, attempt)) if state == CallState::Failed.word() => attempt.saturating_add(1),
+            // What was refused was no attempt, but it does not end the row of failures before it.
+            Some((state, attempt)) if state == CallState::Denied.word() => attempt,
+            Some(_) | None => 1,
+        })
+    }
+
+    /// Has this session met the same failure of the same intent, and not got over it?
+    pub(crate) fn is_repeat(
+        &self,
+        session: i64,
+        asked: &Asked,
+        finding: &Finding,
+    ) -> Result<bool, rusqlite::Error> {
+        self.connection
+            .prepare_cached(
+                "SELECT 1 FROM call WHERE session = ?1 AND intent_print = ?2 AND state = 'failed'
+                 AND recovered_at IS NULL AND cause_print = ?3 LIMIT 1",
+            )?
+            .exists((session, asked.intent_print.as_str(), finding.cause.as_str()))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn write_ending(
+        &self,
+        call: i64,
+        ended: &Ended,
+        state: CallState,
+        took: Option<u64>,
+        repeat: bool,
+        said: &Said,
+        life: &str,
+    ) -> Result<(), rusqlite::Error> {
+        let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
+        let ok = (state != CallState::Denied).then_some(state == CallState::Completed);
+        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
+        self.connection
+            .prepare_cached(
+                "UPDATE call SET state = ?2, ended_at = ?3, took_ms = ?4, ok = ?5, outcome = ?6, code = ?7, kind = ?8,
+                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14
+                 WHERE id = ?1",
+            )?
+            .execute((
+                call,
+                state.word(),
+                ended.asked.who.at.cast_signed(),
+                took.map(u64::cast_signed),
+                ok,
+                ended.outcome.word(),
+                ended.outcome.number(),
+                finding.map(|finding| finding.kind.word()),
+                finding.map(|finding| &*finding.error_type),
+                finding.and_then(|finding| finding.retryable),
+                finding.map(|finding| &*finding.rule),
+                rung.word(),
+                repeat,
+                finding.map(|finding| finding.cause.as_str()),
+            ))?;
+        self.connection
+            .prepare_cached(
+                "UPDATE call_text SET evidence = ?2, head = ?3, tail = ?4, omitted = ?5, verdict = ?6, life = ?7
+                 WHERE call = ?1",
+            )?
+            .execute((
+                call,
+                finding.map_or("", |finding| &*finding.evidence),
+                &*ended.output.head,
+                &*ended.output.tail,
+                ended.output.omitted.cast_signed(),
+                finding.map_or("", |finding| &*finding.verdict),
+                life,
+            ))?;
+        Ok(())
+    }
+}
