@@ -356,10 +356,11 @@ impl Clerk<'_> {
         if key.is_empty() {
             return Ok(None);
         }
+        // That the key is not empty must be said: SQLite uses an index over such keys only where it can see that.
         self.connection
             .prepare_cached(
                 "SELECT id, state, asked_at, attempt, life FROM call JOIN call_text ON call_text.call = call.id
-                 WHERE session = ?1 AND key = ?2",
+                 WHERE session = ?1 AND key = ?2 AND key <> ''",
             )?
             .query_row((session, &**key), Found::read)
             .optional()
