@@ -45,11 +45,16 @@ pub(crate) fn open_calls(
     lang: Lang,
     is_dead: &dyn Fn(&str, u64) -> bool,
 ) -> Result<Vec<Sealed>, rusqlite::Error> {
-    let mut statement = connection.prepare_cached(
+    // Each in words of its own: a condition that serves both would walk the open calls of all sessions.
+    let whose = match session {
+        Some(_) => "session = ?1",
+        None => "?1 IS NULL",
+    };
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT call.id, session, state, owner, asked_at, label, life
          FROM call INDEXED BY call_open JOIN call_text ON call_text.call = call.id
-         WHERE state IN ('pending', 'approval_required', 'approved', 'executing') AND session = ifnull(?1, session)",
-    )?;
+         WHERE state IN ('pending', 'approval_required', 'approved', 'executing') AND {whose}"
+    ))?;
     let mut rows = statement.query([session])?;
     let mut dead: Vec<(Sealed, i64, String)> = Vec::new();
     while let Some(row) = rows.next()? {

@@ -9,9 +9,14 @@ use crate::Fault;
 use crate::world::{Call, World, copy_folder};
 
 /// Goes up when what is filled in changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// One in four calls fails. A call that goes well leaves two events, one that fails leaves four.
 const CALLS: u32 = 400_000;
+/// So many of them belong to one session, which is the one that is measured; the others have 200 each, and some of those
+/// were never heard of again.
+const LONG: u32 = 20_000;
+/// The session that is measured.
+pub const SESSION: &str = "session-000001";
 /// Events of them all.
 pub const EVENTS: u32 = CALLS / 4 * 3 * 2 + CALLS / 4 * 4;
 
@@ -25,9 +30,9 @@ INSERT INTO session (id, name, host, cwd, first_at, last_at)
     FROM n WHERE i <= @CALLS / 200;
 INSERT INTO call (id, session, key, agent, tool, state, asked_at, ended_at, took_ms, attempt, ok, outcome, code, kind, error_type,
         retryable, rule, rung_before, rung_after, repeat, recovered_at, owner, call_print, intent_print, cause_print)
-    SELECT 1000000 + i, 1000001 + (i - 1) / 200, printf('toolu_%08d', i), CASE i % 10 WHEN 0 THEN 'explore' ELSE 'main' END,
+    SELECT 1000000 + i, @SESSION, printf('toolu_%08d', i), CASE i % 10 WHEN 0 THEN 'explore' ELSE 'main' END,
         CASE i % 5 WHEN 0 THEN 'Edit' WHEN 1 THEN 'Read' ELSE 'Bash' END,
-        CASE i % 4 WHEN 0 THEN 'failed' ELSE 'completed' END, 1790000000000 + i * 2000, 1790000000900 + i * 2000, i % 3000, 1 + i % 4 / 3,
+        CASE WHEN i % 4 = 0 THEN 'failed' WHEN i % 100 = 1 AND i > @LONG THEN 'executing' ELSE 'completed' END, 1790000000000 + i * 2000, 1790000000900 + i * 2000, i % 3000, 1 + i % 4 / 3,
         i % 4 <> 0, 'exited', CASE i % 4 WHEN 0 THEN 1 ELSE 0 END, CASE i % 4 WHEN 0 THEN 'path_not_found' END,
         CASE i % 4 WHEN 0 THEN 'logical' END, CASE i % 4 WHEN 0 THEN 0 END, CASE i % 4 WHEN 0 THEN 'generic.missing' END,
         'observe', CASE i % 4 WHEN 0 THEN 'note' ELSE 'observe' END, i % 8 = 0, CASE i % 8 WHEN 0 THEN 1790000009000 + i * 2000 END, '',
@@ -44,7 +49,7 @@ INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdic
 INSERT INTO event (at, channel, type, session, call, body)
     SELECT 1790000000000 + i * 2000 + k, CASE k WHEN 3 THEN 'monitor' ELSE 'progress' END,
         CASE k WHEN 1 THEN 'tool:start' WHEN 2 THEN 'tool:error' WHEN 3 THEN 'error' ELSE 'tool:end' END,
-        1000001 + (i - 1) / 200, 1000000 + i,
+        @SESSION, 1000000 + i,
         CASE k WHEN 1 THEN printf('{"tool":"Bash","label":"npm run task-%d","attempt":1}', i)
             WHEN 2 THEN printf('{"call":{"id":%d,"tool":"Bash","label":"npm run task-%d"},"error":"npm error code ENOENT","kind":"path_not_found","errorType":"logical","retryable":false}', i, i)
             WHEN 3 THEN '{"severity":"warning","phase":"tool","errorType":"logical","retryable":false,"kind":"path_not_found","rule":"generic.missing","message":"npm error code ENOENT"}'
@@ -78,7 +83,11 @@ fn kept(unstuck: &Path) -> Result<PathBuf, Fault> {
     let call = Call::named("first", "first".to_owned());
     world.send(&[call.before()])?;
     let connection = Connection::open(world.store().join("timeline.db"))?;
-    connection.execute_batch(&FILL.replace("@CALLS", &CALLS.to_string()))?;
+    let fill = FILL
+        .replace("@SESSION", "max(1000001, 1000001 + (i - @LONG) / 200)")
+        .replace("@LONG", &LONG.to_string())
+        .replace("@CALLS", &CALLS.to_string());
+    connection.execute_batch(&fill)?;
     drop(connection);
     copy_folder(&world.state(), &kept)?;
     fs::write(kept.join("filled"), "")?;
