@@ -100,21 +100,30 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         return commands::config::run(ui, &around, settings, args);
     }
     let cellar = Cellar::new(&around, settings?);
-    match &cli.command {
-        Command::Alerts(args) => commands::alerts::run(ui, &cellar, args),
+    let status = hand_over(ui, &cellar, &cli.command)?;
+    if let Command::Alerts(_) | Command::Gc(_) | Command::Problems(_) | Command::Stats(_) = &cli.command {
+        ui.finish()?;
+        commands::heartbeat::alert_quietly(ui.lang(), &cellar);
+    }
+    Ok(status)
+}
+
+fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStatus, CommandError> {
+    match command {
+        Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
-        Command::Export(args) => commands::export::run(ui, &cellar, args),
-        Command::Gc(args) => commands::gc::run(ui, &cellar, args),
-        Command::Heartbeat(args) => commands::heartbeat::run(ui, &cellar, args),
+        Command::Export(args) => commands::export::run(ui, cellar, args),
+        Command::Gc(args) => commands::gc::run(ui, cellar, args),
+        Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
-        Command::Log(args) => commands::log::run(ui, &cellar, args),
-        Command::Problems(args) => commands::problems::run(ui, &cellar, args),
-        Command::Purge(args) => commands::purge::run(ui, &cellar, args),
-        Command::Replay(args) => commands::replay::run(ui, &cellar, args),
+        Command::Log(args) => commands::log::run(ui, cellar, args),
+        Command::Problems(args) => commands::problems::run(ui, cellar, args),
+        Command::Purge(args) => commands::purge::run(ui, cellar, args),
+        Command::Replay(args) => commands::replay::run(ui, cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
-        Command::Show(args) => commands::show::run(ui, &cellar, args),
-        Command::Stats(args) => commands::stats::run(ui, &cellar, args),
+        Command::Show(args) => commands::show::run(ui, cellar, args),
+        Command::Stats(args) => commands::stats::run(ui, cellar, args),
     }
 }
 

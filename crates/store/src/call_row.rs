@@ -200,4 +200,11 @@ impl Clerk<'_> {
             ))?;
         Ok(())
     }
+
+    /// A call in one short line.
+    pub(crate) fn label(&self, call: i64) -> Result<String, rusqlite::Error> {
+        self.connection
+            .prepare_cached("SELECT label FROM call_text WHERE call = ?1")?
+            .query_row([call], |row| row.get(0))
+    }
 }

@@ -274,6 +274,8 @@ pub struct OwnFault {
 /// What a person decided about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruling {
+    /// Nothing yet: the person has been asked.
+    Required,
     /// It may run.
     Approved,
     /// It may not.

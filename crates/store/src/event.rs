@@ -47,7 +47,7 @@ vocabulary! {
         ProblemRegressed = "problem:regressed",
         /// A threshold of the configuration was crossed. `{name, value, text}`
         Alert = "alert",
-        /// A person has to allow a call. `{text}`
+        /// A person has to allow a call. `{label, by}`
         Ask = "ask",
         /// The run was stopped for a person to decide. `{text, table}`
         Halt = "halt",

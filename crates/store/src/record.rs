@@ -271,30 +271,32 @@ impl Clerk<'_> {
     pub(crate) fn ruled(&self, who: &Who, key: &Clean, ruling: Ruling) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         let state = match ruling {
+            Ruling::Required => CallState::ApprovalRequired,
             Ruling::Approved => CallState::Approved,
             Ruling::Denied => CallState::Denied,
         };
         let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
-        // A host that asks its user by itself tells us only when that is over: the call counted as running until then.
-        let passes = match (found.state, state) {
-            (CallState::Executing, CallState::Approved) => false,
-            (from, to) => from.may_become(to),
-        };
+        let passes = found.state.may_become(state);
         let mut life = found.life.clone();
         life::add(&mut life, who.at, state, "");
         if passes {
-            let over = (state == CallState::Denied).then_some(who.at.cast_signed());
             self.connection
                 .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3 WHERE id = ?1")?
-                .execute((found.id, state.word(), over))?;
+                .execute((found.id, state.word(), state.is_final().then_some(who.at.cast_signed())))?;
         }
         self.connection
             .prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?
             .execute((found.id, life))?;
         let mut said = Said { call: Some(found.id), ..Said::default() };
-        if passes && state == CallState::Denied {
-            let body = json!({ "rung": null, "text": null, "by": "person" });
-            said.bookmark = Some(self.append(who.at, EventType::ToolDenied, session, found.id, body)?);
+        let event = match ruling {
+            Ruling::Required => Some(EventType::Ask),
+            Ruling::Approved => None,
+            Ruling::Denied => Some(EventType::ToolDenied),
+        };
+        if let Some(event) = event.filter(|_| passes) {
+            let label = self.label(found.id)?;
+            let body = json!({ "label": label, "by": "person" });
+            said.bookmark = Some(self.append(who.at, event, session, found.id, body)?);
         }
         Ok(said)
     }

@@ -57,9 +57,15 @@ impl CallState {
                 | CallState::Denied
                 | CallState::Sealed,
             ) => true,
+            // A host that asks a person by itself says so only after we let the call pass.
             (
                 CallState::Executing,
-                CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed,
+                CallState::ApprovalRequired
+                | CallState::Approved
+                | CallState::Completed
+                | CallState::Failed
+                | CallState::Denied
+                | CallState::Sealed,
             ) => true,
             // A result that comes in late still counts, and so does one of a call that ran although it was refused.
             (CallState::Sealed | CallState::Denied, CallState::Completed | CallState::Failed) => true,

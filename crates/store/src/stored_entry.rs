@@ -27,6 +27,7 @@ pub(crate) enum StoredEntry {
     Asked { who: StoredWho, call: StoredCall },
     Ended { who: StoredWho, call: StoredCall, result: Box<StoredResult> },
     Retrying { who: StoredWho, key: String, attempt: u32, of: u32, wait_ms: u64, because: String },
+    Required { who: StoredWho, key: String },
     Approved { who: StoredWho, key: String },
     Denied { who: StoredWho, key: String },
     UserSpoke { who: StoredWho },
@@ -99,6 +100,7 @@ impl From<&Entry> for StoredEntry {
                 because: retrying.because.word().to_owned(),
             },
             Entry::Ruled { who, key, ruling } => match ruling {
+                Ruling::Required => StoredEntry::Required { who: who.into(), key: key.to_string() },
                 Ruling::Approved => StoredEntry::Approved { who: who.into(), key: key.to_string() },
                 Ruling::Denied => StoredEntry::Denied { who: who.into(), key: key.to_string() },
             },
@@ -127,6 +129,7 @@ impl StoredEntry {
                 wait_ms,
                 because: because.parse().unwrap_or(Kind::Unknown),
             }),
+            StoredEntry::Required { who, key } => ruled(who, key, Ruling::Required),
             StoredEntry::Approved { who, key } => ruled(who, key, Ruling::Approved),
             StoredEntry::Denied { who, key } => ruled(who, key, Ruling::Denied),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),

@@ -394,6 +394,20 @@ fn a_person_may_refuse_a_call() {
 }
 
 #[test]
+fn a_person_who_was_asked_is_told_of_on_the_control_channel() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "terraform apply");
+    for ruling in [Ruling::Required, Ruling::Approved] {
+        let (who, key) = (cellar.who(), Clean::from("a"));
+        cellar.keep(&Entry::Ruled { who, key, ruling });
+    }
+    assert_eq!(cellar.calls(), ["a approved 1 -"]);
+    cellar.after("a", "terraform apply", 0, "");
+    assert_eq!(cellar.calls(), ["a completed 1 -"]);
+    assert_eq!(cellar.events(), ["tool:start", "ask", "tool:end"]);
+}
+
+#[test]
 fn a_problem_that_was_resolved_is_reported_when_it_is_back() {
     let mut cellar = Cellar::empty();
     cellar.after("a", "frob", 127, MISSING);

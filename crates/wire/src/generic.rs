@@ -58,6 +58,8 @@ pub enum Happened {
         /// Did the user speak just before it?
         new_user_turn: bool,
     },
+    /// A person is asked whether the call may run.
+    Ask,
     /// A person allowed the call.
     Approved,
     /// A person, or the host, did not.
@@ -74,6 +76,7 @@ impl Happened {
         match self {
             Happened::Before { .. } => "before",
             Happened::After { .. } => "after",
+            Happened::Ask => "ask",
             Happened::Approved => "approved",
             Happened::Denied => "denied",
             Happened::User => "user",
@@ -153,19 +156,20 @@ impl TryFrom<WirePayload> for Payload {
                     Happened::Before { call: wire.call()?, new_user_turn }
                 }
                 "after" => wire.after()?,
+                "ask" => Happened::Ask,
                 "approved" => Happened::Approved,
                 "denied" => Happened::Denied,
                 "user" => Happened::User,
                 "end" => Happened::End,
                 "" => {
                     return Err(bad(
-                        "is missing: give before, after, approved, denied, user or end".to_owned()
+                        "is missing: give before, after, ask, approved, denied, user or end".to_owned()
                     ));
                 }
                 _ => {
                     let shown: String = word.chars().take(40).collect();
                     return Err(bad(format!(
-                        "expected before, after, approved, denied, user or end, found {shown:?}"
+                        "expected before, after, ask, approved, denied, user or end, found {shown:?}"
                     )));
                 }
             },
@@ -383,10 +387,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        check("{}", "event: is missing: give before, after, approved, denied, user or end");
+        check("{}", "event: is missing: give before, after, ask, approved, denied, user or end");
         check(
             r#"{"event":"nope"}"#,
-            "event: expected before, after, approved, denied, user or end, found \"nope\"",
+            "event: expected before, after, ask, approved, denied, user or end, found \"nope\"",
         );
         check(r#"{"event":"before"}"#, "tool: is missing");
         check(r#"{"event":"after","tool":"t","outcome":"odd"}"#, "outcome: no outcome is called \"odd\"");

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_store::{Removed, StoreError};
+use unstuck_store::{Removed, Store, StoreError};
+use unstuck_wire::clean::Cleaner;
 
 use crate::cellar::{self, Cellar};
 use crate::commands::alerts;
@@ -19,7 +20,7 @@ const BUDGET: Duration = Duration::from_millis(250);
 /// Take in what waits, seal dead calls, deliver alerts, remove what is old
 ///
 /// Cheap, and harmless when two run at once: for cron, or for an agent's own loop. Everything it does is also done later if it
-/// does not run; only alerts need it.
+/// does not run; alerts then wait for `unstuck alerts`, `stats`, `problems` or `gc`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -88,20 +89,39 @@ fn beat(lang: Lang, cellar: &Cellar) -> Result<Beat, CommandError> {
     let cleaner = cellar.cleaner();
     let tended = cellar.tend(&cleaner)?;
     let mut store = cellar.to_write()?;
-    let rules = alerts::rules(cellar);
-    let fired = store.fire(&rules, cellar::now(), lang, &cleaner)?;
-    let delivered = deliver::all_due(&mut store, &rules, &cleaner)?;
+    let (fired, delivered) = alert(lang, cellar, &mut store, &cleaner)?;
     let begun = Instant::now();
     let mut goes_on = |_: &Removed| begun.elapsed() < BUDGET;
     let removed = store.expire(&cellar.retention(), cellar::now(), &mut goes_on)?;
     Ok(Beat {
         taken: tended.taken,
         sealed: tended.sealed.iter().map(|sealed| sealed.call).collect(),
-        fired: fired.into_iter().map(|alert| alert.name).collect(),
+        fired,
         delivered,
         removed,
         folded: store.fold_if_large()?,
     })
+}
+
+/// Fires what is due and delivers it: the names of those that fired, and what became of the deliveries.
+fn alert(
+    lang: Lang,
+    cellar: &Cellar,
+    store: &mut Store,
+    cleaner: &Cleaner,
+) -> Result<(Vec<String>, Delivered), CommandError> {
+    let rules = alerts::rules(cellar);
+    let fired = store.fire(&rules, cellar::now(), lang, cleaner)?;
+    let delivered = deliver::all_due(store, &rules, cleaner)?;
+    Ok((fired.into_iter().map(|alert| alert.name).collect(), delivered))
+}
+
+/// The same beside another command, whose answer has been printed by then: whoever looks at the store also keeps its alerts
+/// going. What does not work now is left to the next.
+pub(crate) fn alert_quietly(lang: Lang, cellar: &Cellar) {
+    if let Ok(mut store) = cellar.to_write() {
+        let _the_next_one_will = alert(lang, cellar, &mut store, &cellar.cleaner());
+    }
 }
 
 fn in_words(beat: &Beat, lang: Lang) -> String {

@@ -22,7 +22,7 @@ const PAYLOAD_MAX: u64 = 256 * 1024 * 1024;
 
 /// Answer an agent's hook (reads a payload on standard input)
 ///
-/// Doors: `generic` reads one JSON object per line, says what happened (before, after, approved, denied, user, end), and
+/// Doors: `generic` reads one JSON object per line, says what happened (before, after, ask, approved, denied, user, end), and
 /// answers each with one line. It always exits 0: a refusal is said in the answer.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -145,6 +145,7 @@ impl Post<'_> {
                 }
                 answer
             }
+            Happened::Ask => self.rule(who, &key, Ruling::Required, now),
             Happened::Approved => self.rule(who, &key, Ruling::Approved, now),
             Happened::Denied => self.rule(who, &key, Ruling::Denied, now),
             Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
