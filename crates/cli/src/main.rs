@@ -91,7 +91,11 @@ fn main() -> ExitCode {
 
 /// Hands over to the command that was asked for. A mistake in the settings stops it, but not the command that mends them.
 fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
-    let around = Around::here();
+    let mut around = Around::here();
+    if let Command::Gc(_) | Command::Heartbeat(_) = &cli.command {
+        // They tend a store that all projects share: what one of them wishes must not remove what others keep.
+        around.working_folder = None;
+    }
     let settings = Settings::load(&around, &assignments(env::args_os(), &cli.set));
     if let Ok(settings) = &settings {
         ui.prefer(settings.language().people);

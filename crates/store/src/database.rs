@@ -45,6 +45,7 @@ pub(crate) fn open(
         return Err(StoreError::Network { path: root.path().to_owned(), filesystem: name.clone() });
     }
     let path = root.timeline();
+    root::check_file(&path)?;
     match connect(&path, patience) {
         Ok(connection) => checked(root, connection, access, now),
         Err(error) if path.exists() => Err(error),
@@ -202,12 +203,13 @@ pub(crate) fn set_aside_if_damaged(
 /// Reads the whole database and says whether it fits together. That another process holds it is no answer, and is an error.
 fn is_sound(path: &Path, patience: Duration) -> Result<bool, StoreError> {
     let answer = connect(path, patience).and_then(|connection| {
-        connection
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-            .map_err(StoreError::sql(path))
+        let answer = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        let format = migrate::format(&connection);
+        answer.and_then(|answer| Ok((answer, format?))).map_err(StoreError::sql(path))
     });
     match answer {
-        Ok(answer) => Ok(answer == "ok"),
+        // An empty file is a sound database to SQLite, but none of ours.
+        Ok((answer, format)) => Ok(answer == "ok" && format >= migrate::FIRST),
         Err(StoreError::Damaged { .. }) => Ok(false),
         Err(error) => Err(error),
     }

@@ -93,7 +93,10 @@ pub struct Tended {
 impl<'a> Keeper<'a> {
     /// Looks at the folder. Nothing is opened before it is needed.
     pub fn new(around: Surroundings<'a>) -> Keeper<'a> {
-        let root = Root::open(around.root, around.believed.clone()).map_err(|error| error.to_string());
+        let root = match around.root.as_os_str().is_empty() {
+            true => Err("there is no folder to keep anything in".to_owned()),
+            false => Root::open(around.root, around.believed.clone()).map_err(|error| error.to_string()),
+        };
         Keeper { around, root, store: None, entries: 0 }
     }
 

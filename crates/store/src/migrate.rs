@@ -15,7 +15,7 @@ pub(crate) struct Step {
 pub(crate) const STEPS: &[Step] = &[];
 
 /// The first format there was.
-const FIRST: u32 = 1;
+pub(crate) const FIRST: u32 = 1;
 
 /// The newest format that some steps lead to.
 pub(crate) fn newest(steps: &[Step]) -> u32 {

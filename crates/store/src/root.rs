@@ -91,19 +91,63 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(StoreError::io("make", path))
+    builder.create(path).map_err(StoreError::io("make", path))?;
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_dir() => {
+            Err(StoreError::NotOurs { path: path.to_owned(), why: "it is a symbolic link".to_owned() })
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(StoreError::io("look at", path)(error)),
+    }
 }
 
 /// Opens a file for reading and appending that only its owner can read; makes it if it is not there.
 pub(crate) fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
+    itself(&mut options).open(path)
+}
+
+/// Opens a file that is there, to read it and to make it shorter.
+pub(crate) fn existing(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    itself(&mut options).open(path)
+}
+
+/// The file itself, for its owner alone: not what a link in its place points to.
+fn itself(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits());
     }
-    options.open(path)
+    options
+}
+
+/// Makes sure that a file which is there is ours, and that nobody else can read or write it.
+#[cfg(unix)]
+pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let not_ours = |why: String| Err(StoreError::NotOurs { path: path.to_owned(), why });
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    let us = nix::unistd::geteuid().as_raw();
+    if !found.is_file() {
+        return not_ours("it is no ordinary file".to_owned());
+    }
+    if found.uid() != us {
+        return not_ours(format!("it belongs to user {}, and this process runs as {us}", found.uid()));
+    }
+    if found.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .map_err(StoreError::io("close to others", path))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check_file(_path: &Path) -> Result<(), StoreError> {
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -88,10 +88,14 @@ impl Spool {
 
     /// The files in which something may wait.
     fn files(&self) -> Vec<PathBuf> {
+        // A link in the folder's place leads to somebody else's files.
+        if fs::symlink_metadata(&self.folder).is_ok_and(|found| !found.is_dir()) {
+            return Vec::new();
+        }
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let holds_lines = |path: &PathBuf| {
             path.extension().is_some_and(|extension| extension == "jsonl")
-                && fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
+                && fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
         };
         let mut files: Vec<PathBuf> =
             entries.flatten().map(|entry| entry.path()).filter(holds_lines).collect();
@@ -111,7 +115,11 @@ impl Spool {
         let mut all = Vec::new();
         for path in self.files() {
             // A file that cannot be read now is there the next time.
-            let Ok(content) = fs::read(&path) else { continue };
+            let mut content = Vec::new();
+            let read = root::existing(&path).and_then(|mut file| file.read_to_end(&mut content));
+            if read.is_err() {
+                continue;
+            }
             let mut taken = Taken { path, content, unreadable: Vec::new(), whole: true, entries: 0 };
             taken.read(connection, &mut noted, &mut room, take)?;
             all.push(taken);
@@ -134,7 +142,7 @@ impl Spool {
                 file.write_all(&taken.unreadable)?;
             }
         }
-        let mut file = fs::OpenOptions::new().read(true).write(true).open(&taken.path)?;
+        let mut file = root::existing(&taken.path)?;
         file.lock()?;
         let mut now = Vec::new();
         file.rewind()?;

@@ -348,6 +348,36 @@ fn a_damaged_database_is_set_aside_and_kept() {
 }
 
 #[test]
+fn an_empty_file_in_the_place_of_the_database_is_set_aside_as_well() {
+    let mut cellar = Cellar::empty();
+    fs::create_dir(cellar.root()).unwrap();
+    fs::write(cellar.root().join("timeline.db"), "").unwrap();
+    assert_eq!(kept(&cellar.before("a", "ls")), "stored");
+    assert_eq!(cellar.events(), ["own_fault", "tool:start"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_spool_is_neither_read_nor_emptied() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "ls");
+    let victim = cellar.folder.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("spool.jsonl"), "precious").unwrap();
+    fs::create_dir(cellar.root().join("spool")).unwrap();
+    std::os::unix::fs::symlink(victim.join("spool.jsonl"), cellar.spool()).unwrap();
+    cellar.before("b", "ls");
+    fs::remove_file(cellar.spool()).unwrap();
+    fs::remove_dir(cellar.root().join("spool")).unwrap();
+    std::os::unix::fs::symlink(&victim, cellar.root().join("spool")).unwrap();
+    cellar.before("c", "ls");
+    let answer = cellar.locked(|cellar| cellar.before("d", "ls"));
+    assert_eq!(kept(&answer), "lost");
+    assert_eq!(fs::read(victim.join("spool.jsonl")).unwrap(), b"precious");
+    assert_eq!(cellar.events(), ["tool:start"; 3]);
+}
+
+#[test]
 fn a_call_whose_process_died_is_sealed_on_the_next_contact() {
     let mut cellar = Cellar::empty();
     let mut asked = cellar.asked("a", "terraform apply");
@@ -444,6 +474,8 @@ fn a_folder_that_is_not_ours_alone_is_closed_or_refused() {
     fs::set_permissions(cellar.root(), fs::Permissions::from_mode(0o777)).unwrap();
     assert_eq!(kept(&cellar.before("a", "ls")), "stored");
     assert_eq!(fs::metadata(cellar.root()).unwrap().permissions().mode() & 0o777, 0o700);
+    fs::set_permissions(cellar.root().join("timeline.db"), fs::Permissions::from_mode(0o666)).unwrap();
+    cellar.before("b", "ls");
     for file in ["timeline.db", "timeline.db-wal", "timeline.db-shm", "lock"] {
         let mode = fs::metadata(cellar.root().join(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");

@@ -9,6 +9,8 @@ use crate::report::WireReport;
 use crate::scalar::{self, WireText};
 use crate::time;
 
+/// The end of the year 9999.
+const LAST_MOMENT: u64 = 253_402_300_799_999;
 /// What the session is called where nobody says.
 const NO_SESSION: &str = "default";
 /// Who acts where nobody says.
@@ -148,7 +150,7 @@ impl TryFrom<WirePayload> for Payload {
             cwd: text(wire.cwd.take(), ""),
             pid: pid.filter(|pid| *pid > 0),
             round: scalar::count("round", &wire.round)?,
-            at: moment(&wire.at)?,
+            at: moment(&wire.at),
             call_id: text(wire.call_id.take(), ""),
             event: match &*word {
                 "before" => {
@@ -250,17 +252,10 @@ impl WirePayload {
     }
 }
 
-/// A moment: milliseconds since 1970 as a number, or an ISO 8601 text.
-fn moment(at: &Value) -> Result<Option<u64>, WireError> {
-    match at {
-        Value::String(text) => match time::millis(text) {
-            Some(at) => Ok(Some(at)),
-            None => scalar::count("at", at),
-        },
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            scalar::count("at", at)
-        }
-    }
+/// A moment: milliseconds since 1970 as a number, or an ISO 8601 text. A time nobody understands is no reason to lose a call.
+fn moment(at: &Value) -> Option<u64> {
+    let written = at.as_str().and_then(time::millis);
+    written.or_else(|| scalar::count("at", at).ok().flatten()).filter(|at| *at <= LAST_MOMENT)
 }
 
 /// The answer to a payload exactly as it is printed.
@@ -394,7 +389,6 @@ mod tests {
         );
         check(r#"{"event":"before"}"#, "tool: is missing");
         check(r#"{"event":"after","tool":"t","outcome":"odd"}"#, "outcome: no outcome is called \"odd\"");
-        check(r#"{"event":"user","at":"soon"}"#, "at: expected a whole number, found \"soon\"");
     }
 
     #[test]
@@ -402,6 +396,10 @@ mod tests {
         for at in [r#""1970-01-01T00:00:02Z""#, "2000", r#""2000""#] {
             let read = read(format!(r#"{{"event":"end","at":{at}}}"#).as_bytes());
             assert_eq!(read.map(|read| read.at), Ok(Some(2000)), "{at}");
+        }
+        for at in [r#""soon""#, "1e18", "-3", r#""2026-02-30T00:00:00Z""#, "[]"] {
+            let read = read(format!(r#"{{"event":"end","at":{at}}}"#).as_bytes());
+            assert_eq!(read.map(|read| read.at), Ok(None), "{at}");
         }
     }
 }

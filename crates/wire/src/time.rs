@@ -16,7 +16,8 @@ pub(crate) fn millis(text: &str) -> Option<u64> {
         && (0..24).contains(&hour)
         && (0..60).contains(&minute)
         && (0..=60).contains(&second);
-    if !in_range {
+    let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    if !in_range || days(year, month, day) >= days(next_year, next_month, 1) {
         return None;
     }
     let rest = text.get(19..)?;
