@@ -1,5 +1,6 @@
 //! The way down to the store: which folder, opened how, judged by what, at what time.
 
+use std::cell::Cell;
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -22,12 +23,16 @@ use crate::settings::{self, Around, Settings, SettingsError, StateDir};
 /// How long a command that a person waits for may wait for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long it may wait to take in what waits in the spool, where it only wants to read.
+const READING_PATIENCE: Duration = Duration::from_millis(500);
+
 /// The store as the settings describe it. Nothing is opened before it is needed.
 pub(crate) struct Cellar {
     pub(crate) settings: Settings,
     folder: Option<PathBuf>,
     home: Option<PathBuf>,
     mistakes: Vec<SettingsError>,
+    lines_wait: Cell<bool>,
 }
 
 impl Cellar {
@@ -36,7 +41,13 @@ impl Cellar {
             StateDir::At(path) => Some(path),
             StateDir::Nowhere => None,
         };
-        Cellar { settings, folder, home: around.home.clone(), mistakes: Vec::new() }
+        Cellar {
+            settings,
+            folder,
+            home: around.home.clone(),
+            mistakes: Vec::new(),
+            lines_wait: Cell::new(false),
+        }
     }
 
     /// For hooks, which may not fail: what is wrong with the settings is left out, and told later.
@@ -56,19 +67,32 @@ impl Cellar {
         let folder = self.folder()?;
         let root = Root::existing(folder, self.believed())?;
         let cleaner = self.cleaner();
-        let mut keeper = self.keeper(&cleaner, PATIENCE, PATIENCE);
+        let mut keeper = self.keeper(&cleaner, READING_PATIENCE, READING_PATIENCE);
         if let Filesystem::Network { .. } = root.filesystem() {
             return Ok(keeper.from_spool(now())?);
         }
         if root.spool().exists() {
             match keeper.tend(now()) {
+                Ok(_) => {}
                 // What cannot be taken in now may still be read without it.
-                Ok(_)
-                | Err(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::TooNew { .. }) => {}
+                Err(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::TooNew { .. }) => {
+                    self.lines_wait.set(true);
+                }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Store::to_read(&root, PATIENCE, now())?)
+        match Store::to_read(&root, PATIENCE, now()) {
+            Err(StoreError::Damaged { .. }) => {
+                keeper.tend(now())?;
+                Ok(Store::to_read(&root, PATIENCE, now())?)
+            }
+            store => Ok(store?),
+        }
+    }
+
+    /// Do lines wait in the spool that whoever reads should know of?
+    pub(crate) fn lines_wait(&self) -> bool {
+        self.lines_wait.get()
     }
 
     /// Opens the store to change something in it.

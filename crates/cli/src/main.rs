@@ -30,6 +30,7 @@ use std::env;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use unstuck_judge::Lang;
 
 use cellar::Cellar;
 use exit::{CommandError, ExitStatus};
@@ -105,6 +106,12 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
     }
     let cellar = Cellar::new(&around, settings?);
     let status = hand_over(ui, &cellar, &cli.command)?;
+    if cellar.lines_wait() {
+        ui.remark(match ui.lang() {
+            Lang::En => "another process holds the store: entries that wait in the spool are not shown yet\n",
+            Lang::Zh => "另一个进程占用着存储：在暂存区等待的记录尚未显示\n",
+        })?;
+    }
     if let Command::Alerts(_) | Command::Gc(_) | Command::Problems(_) | Command::Stats(_) = &cli.command {
         ui.finish()?;
         commands::heartbeat::alert_quietly(ui.lang(), &cellar);
