@@ -107,7 +107,9 @@ impl<'a> Keeper<'a> {
             Err(why) => return Answer { said: Said::default(), kept: Kept::Lost { why: why.clone() } },
         };
         let result = match self.record(&root, entry, now) {
-            Err(StoreError::Damaged { .. }) => self.look_again(&root, entry, now),
+            Err(StoreError::Damaged { .. }) => {
+                self.look_again(&root, now).and_then(|()| self.record(&root, entry, now))
+            }
             result => result,
         };
         match result {
@@ -126,7 +128,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// A database that calls itself damaged is looked at once more before anything is believed.
-    fn look_again(&mut self, root: &Root, entry: &Entry, now: u64) -> Result<Said, StoreError> {
+    fn look_again(&mut self, root: &Root, now: u64) -> Result<(), StoreError> {
         self.store = None;
         let aside = database::set_aside_if_damaged(root, self.around.patience.after, now)?;
         if let Some(folder) = aside {
@@ -135,7 +137,7 @@ impl<'a> Keeper<'a> {
                 OwnFault { at: now, part: Clean::from("store"), what: self.around.cleaner.line(&what, 400) };
             self.record(root, &Entry::OwnFault(fault), now)?;
         }
-        self.record(root, entry, now)
+        Ok(())
     }
 
     fn record(&mut self, root: &Root, entry: &Entry, now: u64) -> Result<Said, StoreError> {
@@ -171,8 +173,7 @@ impl<'a> Keeper<'a> {
         };
         match self.tend_once(&root, now) {
             Err(StoreError::Damaged { .. }) => {
-                self.store = None;
-                database::set_aside_if_damaged(&root, self.around.patience.after, now)?;
+                self.look_again(&root, now)?;
                 self.tend_once(&root, now)
             }
             result => result,
