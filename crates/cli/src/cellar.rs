@@ -51,9 +51,9 @@ impl Cellar {
     }
 
     /// For hooks, which may not fail: what is wrong with the settings is left out, and told later.
-    pub(crate) fn for_hooks() -> Cellar {
+    pub(crate) fn for_hooks(set: &[String]) -> Cellar {
         let around = Around::here();
-        let (settings, mistakes) = Settings::load_leniently(&around, &[]);
+        let (settings, mistakes) = Settings::load_leniently(&around, set);
         Cellar { mistakes, ..Cellar::new(&around, settings) }
     }
 

@@ -141,8 +141,24 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
 /// The arguments of a hook. They are read by hand: agents take our usage error's exit code for a refusal, and a hook should
 /// not wait for the parser.
 fn hook_args() -> Option<commands::hook::HookArgs> {
-    let mut args = env::args_os().skip(1);
-    let is_hook = args.next()? == "hook";
-    let door = args.next().unwrap_or_default().to_string_lossy().into_owned();
-    (is_hook && !matches!(&*door, "-h" | "--help")).then_some(commands::hook::HookArgs { door })
+    let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut set = Vec::new();
+    let mut plain = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "-h" | "--help" => return None,
+            "--set" => set.extend(rest.next().cloned()),
+            "--lang" => drop(rest.next()),
+            word => match word.strip_prefix("--set=") {
+                Some(assignment) => set.push(assignment.to_owned()),
+                None if word.starts_with('-') => {}
+                None => plain.push(word),
+            },
+        }
+    }
+    let mut plain = plain.into_iter();
+    let is_hook = plain.next()? == "hook";
+    let door = plain.next().unwrap_or_default().to_owned();
+    is_hook.then_some(commands::hook::HookArgs { door, set })
 }

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unstuck_judge::{Call, Observation, Outcome};
 
+use crate::bounded;
 use crate::json::{WireError, read_object};
+use crate::redact::redact;
 use crate::report::WireReport;
 use crate::scalar::{self, WireText};
 use crate::time;
@@ -169,7 +171,7 @@ impl TryFrom<WirePayload> for Payload {
                     ));
                 }
                 _ => {
-                    let shown: String = word.chars().take(40).collect();
+                    let shown = short(&word);
                     return Err(bad(format!(
                         "expected before, after, ask, approved, denied, user or end, found {shown:?}"
                     )));
@@ -187,7 +189,7 @@ impl WirePayload {
             Value::String(text) => scalar::arguments(text),
             input => input,
         };
-        Ok(Call::new(tool.0, input))
+        Ok(Call::new(tool.0, bounded::input(input)))
     }
 
     fn after(mut self) -> Result<Happened, WireError> {
@@ -203,9 +205,9 @@ impl WirePayload {
             call: self.call()?,
             outcome,
             http_status: scalar::http_status("http_status", &self.http_status)?,
-            stdout: scalar::bytes(self.stdout.take()),
-            stderr: scalar::bytes(self.stderr.take()),
-            merged,
+            stdout: bounded::output(scalar::bytes(self.stdout.take())),
+            stderr: bounded::output(scalar::bytes(self.stderr.take())),
+            merged: bounded::output(merged),
         };
         Ok(Happened::After {
             said_ok: self.ok.or_else(|| outcome.said_ok()),
@@ -224,7 +226,7 @@ impl WirePayload {
                 Some(outcome) => Some(outcome),
                 None if matches!(&*word, "" | "exited" | "signalled") => None,
                 None => {
-                    let why = format!("no outcome is called {:?}", word.chars().take(40).collect::<String>());
+                    let why = format!("no outcome is called {:?}", short(&word));
                     return Err(WireError::BadField { field: "outcome", why });
                 }
             },
@@ -250,6 +252,11 @@ impl WirePayload {
             }
         })
     }
+}
+
+/// The beginning of a word that nobody knows. It is cut only after what is secret in it: half a secret looks like none.
+fn short(word: &str) -> String {
+    redact(word).chars().take(40).collect()
 }
 
 /// A moment: milliseconds since 1970 as a number, or an ISO 8601 text. A time nobody understands is no reason to lose a call.

@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor, value}
 use serde_json::Value;
 
 use crate::json::WireError;
+use crate::redact::redact;
 
 /// A text. What should have been one but is not keeps its JSON text; null is told apart by `Option`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +138,8 @@ pub(crate) fn arguments(text: String) -> Value {
 }
 
 fn bad(field: &'static str, value: &Value, expected: &str) -> WireError {
-    let mut shown = value.to_string();
+    // Before it is cut: half a secret looks like none.
+    let mut shown = redact(&value.to_string()).into_owned();
     if let Some((cut, _)) = shown.char_indices().nth(40) {
         shown.truncate(cut);
         shown.push('…');

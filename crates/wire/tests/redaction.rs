@@ -61,6 +61,18 @@ fn secrets() -> Vec<(&'static str, String, &'static str)> {
         ),
         ("the api_key = {} was refused", "wJalrXUtnFEMI7K7MDENGbPxRfiCY".to_owned(), "token"),
         ("[client]\npassword = {}\n", "hunter2hunter".to_owned(), "password"),
+        (
+            "mail {}",
+            format!("SG.{}.{}", &long[..22], "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5xYz1234"),
+            "sendgrid-key",
+        ),
+        ("bot123456789{} said", format!(":AA{}", &long[..33]), "telegram-token"),
+        ("POST https://{}", format!("discord.com/api/webhooks/1234567890/{long}"), "discord-webhook"),
+        (
+            "{}",
+            format!("AGE-SECRET-KEY-1{}", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE"),
+            "age-key",
+        ),
         ("CLIENT_SECRET={}", "abcdefg".to_owned(), "password"),
         ("PGPASSWORD={} psql", "hunter2".to_owned(), "password"),
         ("MYSQL_PWD={}", "hunter2".to_owned(), "password"),

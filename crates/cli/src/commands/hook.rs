@@ -34,12 +34,15 @@ Examples:
 pub(crate) struct HookArgs {
     /// The format: generic
     pub(crate) door: String,
+    /// Settings for this run; they are read by hand, with the rest of a hook's arguments
+    #[arg(skip)]
+    pub(crate) set: Vec<String>,
 }
 
 /// Answers, and never fails.
 pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
     fall_silent();
-    let cellar = Cellar::for_hooks();
+    let cellar = Cellar::for_hooks(&args.set);
     if cellar.settings.hook().enabled {
         let _nobody_may_notice = serve(ui, &cellar, &args.door);
     }

@@ -110,7 +110,14 @@ fn a_payload_that_cannot_be_read_is_told_to_operations() {
 #[test]
 fn a_door_that_does_not_exist_blocks_nothing() {
     let world = World::empty();
-    for args in [&["hook"][..], &["hook", "nope"], &["hook", "generic", "--nonsense"]] {
+    for args in [
+        &["hook"][..],
+        &["hook", "nope"],
+        &["hook", "generic", "--nonsense"],
+        &["--set", "ladder.mode=bogus", "hook", "generic"],
+        &["--lang", "xx", "hook", "generic"],
+        &["hook", "generic", "--set"],
+    ] {
         let said = world.run(args, before("a", "ls").to_string());
         assert_eq!((said.stderr(), said.exit), ("", 0), "{args:?} {said}");
     }
@@ -141,6 +148,17 @@ fn nothing_is_recorded_and_nothing_said_where_the_hook_is_switched_off() {
     let said = world.run(&["hook", "generic"], before("a", "ls").to_string());
     assert_eq!(said, Said { stdout: vec![], stderr: vec![], exit: 0 });
     assert!(!world.path(".local/state/unstuck").exists());
+}
+
+#[test]
+fn a_setting_of_one_run_counts_wherever_it_stands() {
+    for args in [
+        ["--set", "hook.enabled=false", "hook", "generic"],
+        ["hook", "generic", "--set", "hook.enabled=false"],
+    ] {
+        let said = World::empty().run(&args, before("a", "ls").to_string());
+        assert_eq!(said, Said { stdout: vec![], stderr: vec![], exit: 0 }, "{args:?}");
+    }
 }
 
 #[test]

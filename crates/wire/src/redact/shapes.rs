@@ -81,12 +81,16 @@ const JOINED: &[Shape] = &[
     shape("npm-token", "npm_", WordStart, Plain, 30),
     shape("pypi-token", "pypi-", WordStart, UrlSafe, 60),
     shape("huggingface-token", "hf_", WordStart, Plain, 20),
+    shape("age-key", "AGE-SECRET-KEY-", Anywhere, Plain, 40),
 ];
 
 /// Prefixes that do not; each costs a pass of its own.
 const OTHERS: &[Shape] = &[
     shape("slack-webhook", "hooks.slack.com/services/", Anywhere, Path, 20),
+    shape("discord-webhook", "discord.com/api/webhooks/", Anywhere, Path, 30),
     shape("google-key", "AIza", WordStart, UrlSafe, 35),
+    shape("sendgrid-key", "SG.", WordStart, Path, 60),
+    shape("telegram-token", ":AA", Anywhere, UrlSafe, 32),
 ];
 
 /// The searches, prepared once: a process that cuts often pays for that once.

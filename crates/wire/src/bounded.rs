@@ -1,0 +1,93 @@
+//! Inputs and outputs of a size that can be judged while an agent waits. What is left out leaves a print, so that inputs
+//! which differ only there still differ.
+
+use serde_json::{Map, Value};
+
+/// A longer text is cut in its middle.
+const TEXT_MAX: usize = 64 * 1024;
+/// Of a list or an object with more entries the first are kept.
+const ENTRIES_MAX: usize = 2048;
+/// Of a longer output beginning and end are kept.
+const OUTPUT_MAX: usize = 8 * 1024 * 1024;
+/// So much of them is the beginning. What went wrong stands at the end.
+const OUTPUT_HEAD: usize = 2 * 1024 * 1024;
+
+/// An input that can be judged.
+pub(crate) fn input(value: Value) -> Value {
+    match value {
+        Value::String(long) if long.len() > TEXT_MAX => Value::String(text(&long)),
+        Value::Array(mut list) => {
+            let rest = list.split_off(list.len().min(ENTRIES_MAX));
+            let mut list: Vec<Value> = list.into_iter().map(input).collect();
+            if !rest.is_empty() {
+                list.push(Value::String(left_out(Value::Array(rest).to_string().as_bytes())));
+            }
+            Value::Array(list)
+        }
+        Value::Object(fields) => {
+            let mut fields = fields.into_iter();
+            let mut kept: Map<String, Value> =
+                fields.by_ref().take(ENTRIES_MAX).map(|(name, value)| (name, input(value))).collect();
+            let rest: Map<String, Value> = fields.collect();
+            if !rest.is_empty() {
+                kept.insert(
+                    "…".to_owned(),
+                    Value::String(left_out(Value::Object(rest).to_string().as_bytes())),
+                );
+            }
+            Value::Object(kept)
+        }
+        other => other,
+    }
+}
+
+fn text(long: &str) -> String {
+    let head = long.floor_char_boundary(TEXT_MAX / 2);
+    let tail = long.ceil_char_boundary(long.len() - TEXT_MAX / 4);
+    format!("{}\n{}\n{}", &long[..head], left_out(&long.as_bytes()[head..tail]), &long[tail..])
+}
+
+/// What stands where something was left out.
+fn left_out(what: &[u8]) -> String {
+    format!("[… {} bytes, {}]", what.len(), &blake3::hash(what).to_hex()[..16])
+}
+
+/// An output that can be judged.
+pub(crate) fn output(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.len() > OUTPUT_MAX {
+        let tail = bytes.len() - (OUTPUT_MAX - OUTPUT_HEAD);
+        bytes.splice(OUTPUT_HEAD..tail, *b"\n[...]\n");
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_of_ordinary_size_stays_as_it_is() {
+        let value = json!({ "command": "x".repeat(TEXT_MAX), "list": [1, null, { "a": true }] });
+        assert_eq!(input(value.clone()), value);
+        assert_eq!(output(vec![7; OUTPUT_MAX]).len(), OUTPUT_MAX);
+    }
+
+    #[test]
+    fn what_is_huge_becomes_small_and_keeps_what_tells_it_from_others() {
+        let huge = |middle: char| {
+            let text = format!("{}{middle}{}", "é".repeat(100_000), "z".repeat(100_000));
+            let list: Vec<Value> =
+                (0..5000).map(|number| json!(number)).chain([json!(middle.to_string())]).collect();
+            let fields: Map<String, Value> =
+                (0..5000).map(|number| (format!("k{number}"), json!(middle.to_string()))).collect();
+            input(json!({ "text": text, "list": list, "fields": fields }))
+        };
+        assert_eq!(huge('a'), huge('a'));
+        assert_ne!(huge('a')["text"], huge('b')["text"]);
+        assert_ne!(huge('a')["list"], huge('b')["list"]);
+        assert!(huge('a').to_string().len() < 2 * TEXT_MAX + 64 * ENTRIES_MAX);
+        assert!(output(vec![b'x'; 20 * 1024 * 1024]).len() < OUTPUT_MAX + 64);
+    }
+}
