@@ -13,19 +13,21 @@ use serde_json::{Map, Value};
 use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
+use unstuck_wire::clean::{Cleaner, Secrets};
 use unstuck_wire::transcript::{self, Format, Reader};
-use unstuck_wire::{failure, recorded};
+use unstuck_wire::{failure, generic, recorded};
 
 /// A target, by the name that `cargo xtask fuzz` knows it by.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("diagnose", diagnose),
     ("fingerprints", fingerprints),
     ("shell", shell),
     ("rules", rules),
     ("wire", wire),
+    ("clean", clean),
 ];
 
 /// A regular expression is made when it is first needed; making it anew for each input would be all that is measured.
@@ -110,7 +112,7 @@ pub fn rules(data: &[u8]) {
 pub fn wire(data: &[u8]) {
     let lines = || data.split(|byte| *byte == b'\n');
     for line in lines() {
-        let _ = (failure::read(line).is_ok(), recorded::read(line).is_ok());
+        let _ = (failure::read(line).is_ok(), recorded::read(line).is_ok(), generic::read(line).is_ok());
     }
     let _ = transcript::sniff(lines());
     for format in [Format::Recorded, Format::Claude, Format::Codex] {
@@ -121,4 +123,22 @@ pub fn wire(data: &[u8]) {
         let (calls, _) = reader.finish();
         assert!(calls.len() <= data.len(), "{} calls out of {} bytes", calls.len(), data.len());
     }
+}
+
+/// Any text becomes one that can be kept: bounded, without control characters, and the same when it is cleaned again.
+pub fn clean(data: &[u8]) {
+    let cleaner =
+        Cleaner::new(Some("/home/ann"), [("X_API_TOKEN".to_owned(), "s3cr3t-v4lue-0f-it".to_owned())]);
+    let text = String::from_utf8_lossy(data);
+    let line = cleaner.line(&text, 200);
+    assert!(line.chars().count() <= 200 && !line.contains(char::is_control), "{line:?}");
+    assert_eq!(*cleaner.line(&line, 200), *line, "cleaned twice");
+    let kept = cleaner.output(data, 300, 300);
+    for part in [&kept.head, &kept.tail] {
+        let is_raw = |sign: char| sign.is_control() && sign != '\n' && sign != '\t';
+        assert!(part.chars().count() <= 600 && !part.contains(is_raw), "{part:?}");
+        assert!(!part.contains("s3cr3t-v4lue-0f-it"), "a known value is kept");
+    }
+    let secrets: Secrets = cleaner.secrets_in(&data[..data.len().min(4096)]);
+    let _ = secrets.cut(&text).len();
 }

@@ -39,6 +39,10 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
             Seed { target: "fingerprints", bytes: diagnose.clone() },
             Seed { target: "diagnose", bytes: diagnose },
             Seed { target: "shell", bytes: command.into_bytes() },
+            Seed {
+                target: "clean",
+                bytes: [part("stdout"), part("stderr"), part("text")].concat().into_bytes(),
+            },
             Seed { target: "wire", bytes: line.into() },
         ]
     };
