@@ -122,16 +122,14 @@ impl Case<'_> {
         let mut best: Option<(i32, Rule<'_>, Option<&Span>)> = None;
         let proven = findings.rules.iter().map(|(number, span)| (table.rule(*number), Some(span)));
         for (rule, span) in proven.chain(table.textless().map(|rule| (rule, None))) {
-            if !self.fits(findings, rule, span) {
-                continue;
-            }
             let weight = self.weight(rule, span);
             let better = match &best {
                 None => true,
                 Some((than, ..)) if weight != *than => weight > *than,
                 Some((_, _, other)) => earlier(span, *other),
             };
-            if better {
+            // In this order: to find out whether a rule fits may cost a regular expression, and most would lose anyway.
+            if better && self.fits(findings, rule, span) {
                 best = Some((weight, rule, span));
             }
         }
@@ -149,12 +147,12 @@ impl Case<'_> {
             && (rule.tools().is_empty() || rule.tools().iter().any(|name| same_name(name, &self.call.tool)))
             && (rule.programs().is_empty() || self.runs(rule.programs()))
             && (rule.last().is_empty() || self.ends_in(rule.last()))
-            && (rule.command().is_empty()
-                || self.line.is_some_and(|line| rule.command().any_in(line, &line.to_ascii_lowercase())))
             && (rule.with().is_empty() || rule.with().numbers().any(|pattern| findings.has(pattern)))
             && !rule.without().numbers().any(|pattern| findings.has(pattern))
             && (!rule.silent() || self.is_silent())
             && (rule.zero() || self.may_have_failed(rule, span))
+            && (rule.command().is_empty()
+                || self.line.is_some_and(|line| rule.command().any_in(line, &line.to_ascii_lowercase())))
     }
 
     /// An exit code of 0 stands, unless the command line hides the code of what matters. What a reader shows is content and

@@ -78,7 +78,7 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
             }
             if wanted("chaos") {
                 let start = Instant::now();
-                let rounds = if options.full { 2000 } else { 60 };
+                let rounds = if options.full { 600 } else { 60 };
                 let tally = chaos::run(unstuck, rounds, options.seed)?;
                 blows += tally.struck;
                 tell("one store, blow after blow", start, &tally);
