@@ -34,7 +34,7 @@ impl CallPage {
     /// The page as JSON.
     pub(crate) fn to_wire(&self) -> WireCallPage<'_> {
         let step = |step: &'_ unstuck_store::LifeStep| WireStep {
-            at: step.at.map(moment::format_iso),
+            at: step.at.map(time::iso),
             at_ms: step.at,
             state: step.state.clone(),
             note: step.note.clone(),
@@ -372,9 +372,9 @@ impl<'c> WireCall<'c> {
             tool: &call.tool,
             label: &call.label,
             state: &call.state,
-            asked_at: moment::format_iso(call.asked_at),
+            asked_at: time::iso(call.asked_at),
             asked_at_ms: call.asked_at,
-            ended_at: call.ended_at.map(moment::format_iso),
+            ended_at: call.ended_at.map(time::iso),
             ended_at_ms: call.ended_at,
             took_ms: call.took_ms,
             attempt: call.attempt,
@@ -388,7 +388,7 @@ impl<'c> WireCall<'c> {
             rung_before: &call.rung_before,
             rung_after: &call.rung_after,
             repeat: call.repeat,
-            recovered_at: call.recovered_at.map(moment::format_iso),
+            recovered_at: call.recovered_at.map(time::iso),
             recovered_at_ms: call.recovered_at,
             fingerprint: WirePrints {
                 call: &call.call_print,

@@ -41,7 +41,7 @@ impl<'e> WireEvent<'e> {
     pub(crate) fn new(event: &'e StoredEvent) -> WireEvent<'e> {
         WireEvent {
             seq: event.seq.0,
-            at: moment::format_iso(event.at),
+            at: time::iso(event.at),
             at_ms: event.at,
             channel: &event.channel,
             kind: &event.kind,
@@ -57,7 +57,7 @@ pub(crate) fn to_json(event: UnreadEvent) -> String {
     match serde_json::from_str::<&RawValue>(&event.body) {
         Ok(body) if !event.body.contains(['\n', '\r']) => lines::json(&WireEvent {
             seq: event.seq.0,
-            at: moment::format_iso(event.at),
+            at: time::iso(event.at),
             at_ms: event.at,
             channel: &event.channel,
             kind: &event.kind,

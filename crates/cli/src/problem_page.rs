@@ -55,7 +55,7 @@ impl ProblemPage {
         let session = |session: &'_ ProblemSession| WireProblemSession {
             session: session.session.clone(),
             count: session.count,
-            last_at: moment::format_iso(session.last_at),
+            last_at: time::iso(session.last_at),
             last_at_ms: session.last_at,
         };
         WireProblemPage {
@@ -214,13 +214,13 @@ impl<'p> WireProblem<'p> {
             rule: Some(&*problem.rule).filter(|rule| !rule.is_empty()),
             tools: &problem.tools,
             count: problem.count,
-            first_at: moment::format_iso(times.first_at),
+            first_at: time::iso(times.first_at),
             first_at_ms: times.first_at,
-            last_at: moment::format_iso(times.last_at),
+            last_at: time::iso(times.last_at),
             last_at_ms: times.last_at,
-            resolved_at: times.resolved_at.map(moment::format_iso),
+            resolved_at: times.resolved_at.map(time::iso),
             resolved_at_ms: times.resolved_at,
-            regressed_at: times.regressed_at.map(moment::format_iso),
+            regressed_at: times.regressed_at.map(time::iso),
             regressed_at_ms: times.regressed_at,
             trend,
         }

@@ -7,6 +7,7 @@ use unstuck_judge::Lang;
 use unstuck_store::{
     AlertLook, AlertRule, AlertWhen, Delivery, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, Store,
 };
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::columns::{self, Side};
@@ -116,8 +117,8 @@ impl<'a> From<&'a Delivery> for WireDelivery<'a> {
             to: &delivery.to,
             state,
             tries: delivery.tries,
-            done_at: done_at.map(moment::format_iso),
-            next_at: next_at.filter(|at| *at > 0).map(moment::format_iso),
+            done_at: done_at.map(time::iso),
+            next_at: next_at.filter(|at| *at > 0).map(time::iso),
             error: Some(&*delivery.error).filter(|error| !error.is_empty()),
         }
     }
@@ -182,7 +183,7 @@ fn wire_rule<'a>(rule: &'a AlertRule, look: &AlertLook) -> WireRule<'a> {
             AlertWhen::Event { .. } => "event",
         },
         within_ms: millis(rule.within),
-        window: moment::format_iso(look.window),
+        window: time::iso(look.window),
         window_ms: look.window,
         value: look.value,
         limit: look.limit,

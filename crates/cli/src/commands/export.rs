@@ -147,9 +147,9 @@ impl<'a> WireSession<'a> {
             name: &session.name,
             host: &session.host,
             cwd: &session.cwd,
-            first_at: moment::format_iso(session.first_at),
+            first_at: time::iso(session.first_at),
             first_at_ms: session.first_at,
-            last_at: moment::format_iso(session.last_at),
+            last_at: time::iso(session.last_at),
             last_at_ms: session.last_at,
         }
     }
@@ -207,9 +207,9 @@ impl<'a> WireCall<'a> {
             agent: &call.agent,
             tool: &call.tool,
             state: &call.state,
-            asked_at: moment::format_iso(call.asked_at),
+            asked_at: time::iso(call.asked_at),
             asked_at_ms: call.asked_at,
-            ended_at: call.ended_at.map(moment::format_iso),
+            ended_at: call.ended_at.map(time::iso),
             ended_at_ms: call.ended_at,
             took_ms: call.took_ms,
             attempt: call.attempt,
@@ -223,7 +223,7 @@ impl<'a> WireCall<'a> {
             rung_before: &call.rung_before,
             rung_after: &call.rung_after,
             repeat: call.repeat,
-            recovered_at: call.recovered_at.map(moment::format_iso),
+            recovered_at: call.recovered_at.map(time::iso),
             recovered_at_ms: call.recovered_at,
             call_print: &call.call_print,
             intent_print: &call.intent_print,
@@ -259,7 +259,7 @@ impl<'a> WireExportedEvent<'a> {
         WireExportedEvent {
             record: "event",
             seq: event.seq.0,
-            at: moment::format_iso(event.at),
+            at: time::iso(event.at),
             at_ms: event.at,
             channel: &event.channel,
             event: &event.kind,
@@ -298,12 +298,12 @@ impl<'a> WireProblem<'a> {
             title: &problem.title,
             tools: WireJson::new(&problem.tools),
             count: problem.count,
-            first_at: moment::format_iso(problem.first_at),
+            first_at: time::iso(problem.first_at),
             first_at_ms: problem.first_at,
-            last_at: moment::format_iso(problem.last_at),
+            last_at: time::iso(problem.last_at),
             last_at_ms: problem.last_at,
-            resolved_at: problem.resolved_at.map(moment::format_iso),
-            regressed_at: problem.regressed_at.map(moment::format_iso),
+            resolved_at: problem.resolved_at.map(time::iso),
+            regressed_at: problem.regressed_at.map(time::iso),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use unstuck_judge::{Kind, Lang};
 use unstuck_store::{ATTEMPTS, GroupBy, Stats, StatsKey, StatsScope};
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::columns::{self, Side};
@@ -82,7 +83,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 fn name(key: &StatsKey) -> String {
     match key {
         StatsKey::All => String::new(),
-        StatsKey::Day(day) => moment::format_day(*day),
+        StatsKey::Day(day) => time::iso_day(*day),
         StatsKey::Name(name) => plain::short(name, 40),
     }
 }
@@ -285,7 +286,7 @@ impl<'s> WireStats<'s> {
             by: by.map(GroupBy::word),
             key: match key {
                 StatsKey::All => None,
-                StatsKey::Day(day) => Some(moment::format_day(*day)),
+                StatsKey::Day(day) => Some(time::iso_day(*day)),
                 StatsKey::Name(name) => Some(name.clone()),
             },
             calls: stats.calls,
