@@ -10,12 +10,12 @@ use serde::Serialize;
 use unstuck_exec::{Ending, Job, Stream};
 use unstuck_store::{AlertRule, DeliveryOutcome, FiredAlert, Recipient, Store};
 use unstuck_wire::clean::Cleaner;
+use unstuck_wire::time;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::cellar;
 use crate::exit::CommandError;
 use crate::lines;
-use crate::moment;
 
 /// How long a program may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);

@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use crate::error::StoreError;
+use crate::problem::DAY_MS;
 use crate::problem_state::ProblemTimes;
 use crate::store::Store;
-
-/// Milliseconds of a day.
-const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// A cause that was met, over all sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +103,7 @@ impl Store {
         days: usize,
     ) -> Result<HashMap<String, Vec<u64>>, StoreError> {
         let wrong = self.wrong();
-        let first = (now / DAY).cast_signed() - i64::try_from(days).unwrap_or(i64::MAX) + 1;
+        let first = (now / DAY_MS).cast_signed() - i64::try_from(days).unwrap_or(i64::MAX) + 1;
         let sql = format!("SELECT cause, day, count FROM problem_day WHERE {which} AND day >= ?2");
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let mut rows = statement.query((text, first)).map_err(&wrong)?;
@@ -164,7 +162,7 @@ mod tests {
     use crate::problem_state::{ProblemAges, ProblemState};
     use crate::sample::Sample;
 
-    const NOW: u64 = 100 * DAY + 5;
+    const NOW: u64 = 100 * DAY_MS + 5;
 
     fn with_problems() -> Sample {
         let sample = Sample::empty();
