@@ -17,7 +17,7 @@ pub(crate) enum Moment {
 impl Moment {
     pub(crate) fn before(self, now: u64) -> u64 {
         match self {
-            Moment::Ago(span) => now.saturating_sub(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
+            Moment::Ago(span) => now.saturating_sub(time::span_ms(span)),
             Moment::At(at) => at,
         }
     }

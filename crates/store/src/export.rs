@@ -69,15 +69,14 @@ struct Bounds {
     up_to: i64,
     /// What happened from this moment on.
     from: i64,
-    /// The calls and the sessions that something happened to after the bookmark, in order; all where there is none.
-    touched: Option<[Vec<i64>; 2]>,
+    /// What something happened to after the bookmark; all where there is none.
+    touched: Option<Touched>,
 }
 
-impl Bounds {
-    /// The numbers of the rows to take, where not all are.
-    fn only(&self, which: usize) -> Option<&[i64]> {
-        self.touched.as_ref().map(|touched| &touched[which][..])
-    }
+/// Numbers of rows, in order.
+struct Touched {
+    calls: Vec<i64>,
+    sessions: Vec<i64>,
 }
 
 impl Store {
@@ -91,14 +90,13 @@ impl Store {
         let wrong = self.wrong();
         let Some(bounds) = self.bounds(selection).map_err(&wrong)? else { return Ok(None) };
         if selection.sessions {
+            let only = bounds.touched.as_ref().map(|touched| &*touched.sessions);
             let columns = StoredSession::COLUMNS;
             let sql = format!(
                 "SELECT {columns} FROM session
                  WHERE id > ?1 AND id <= ?2 AND (?3 IS NULL OR id = ?3) AND last_at >= ?4 ORDER BY id LIMIT ?5"
             );
-            self.paged(&sql, &bounds, bounds.only(1), StoredSession::read, |row| {
-                each(Exported::Session(row))
-            })?;
+            self.paged(&sql, &bounds, only, StoredSession::read, |row| each(Exported::Session(row)))?;
         }
         if selection.calls {
             let (columns, texts, tables) = (StoredCall::COLUMNS, StoredCallText::COLUMNS, StoredCall::TABLES);
@@ -108,13 +106,14 @@ impl Store {
                    AND coalesce(ended_at, asked_at) >= ?4
                  ORDER BY call.id LIMIT ?5"
             );
+            let only = bounds.touched.as_ref().map(|touched| &*touched.calls);
             let read = |row: &Row<'_>| {
                 Ok((
                     Box::new(StoredCall::read(row)?),
                     Box::new(StoredCallText::read(row, StoredCall::WIDTH)?),
                 ))
             };
-            self.paged(&sql, &bounds, bounds.only(0), read, |(call, text)| each(Exported::Call(call, text)))?;
+            self.paged(&sql, &bounds, only, read, |(call, text)| each(Exported::Call(call, text)))?;
         }
         if selection.events {
             let wanted =
@@ -127,15 +126,10 @@ impl Store {
             self.export_problems(&bounds, &mut each)?;
         }
         if selection.alerts && bounds.session.is_none() {
-            let mut before = None;
-            loop {
-                let page = self.fired_alerts(before, PAGE)?;
-                let Some(last) = page.last() else { break };
-                before = Some(last.id);
-                for alert in page.into_iter().filter(|alert| alert.at.cast_signed() >= bounds.from) {
-                    each(Exported::Alert(alert))?;
-                }
-            }
+            self.each_fired_alert(|alert| match alert.at.cast_signed() >= bounds.from {
+                true => each(Exported::Alert(alert)),
+                false => Ok(()),
+            })?;
         }
         Ok(Some(Bookmark(bounds.up_to.unsigned_abs())))
     }
@@ -161,10 +155,10 @@ impl Store {
             Since::Bookmark(place) => {
                 // A bookmark from another program may be any number.
                 bounds.after = i64::try_from(place.0).unwrap_or(i64::MAX);
-                bounds.touched = Some([
-                    touched(connection, "call", bounds.after, up_to)?,
-                    touched(connection, "session", bounds.after, up_to)?,
-                ]);
+                bounds.touched = Some(Touched {
+                    calls: touched(connection, "call", bounds.after, up_to)?,
+                    sessions: touched(connection, "session", bounds.after, up_to)?,
+                });
             }
         }
         Ok(Some(bounds))

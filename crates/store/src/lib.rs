@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod event;
 mod export;
+mod fact;
 mod filesystem;
 mod keeper;
 mod life;

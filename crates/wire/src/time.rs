@@ -1,5 +1,7 @@
 //! Moments as texts, read and written: milliseconds since 1970 and ISO 8601. What time it is, is never asked here.
 
+use std::time::Duration;
+
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Milliseconds since 1970 of an RFC 3339 moment such as `2026-01-21T15:30:16.868Z`, if it is one.
@@ -43,6 +45,11 @@ pub fn iso(ms: u64) -> String {
 pub fn iso_day(day: i64) -> String {
     let (year, month, day) = date(day);
     format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// A span of time in whole milliseconds, as many as fit.
+pub fn span_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Seconds east of Greenwich.

@@ -43,10 +43,9 @@ pub(crate) struct StatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &StatsArgs) -> Result<ExitStatus, CommandError> {
     let store = cellar.to_read()?;
-    let passed = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let scope = StatsScope {
         session: args.session.as_deref().map(|name| find_session(&store, name)).transpose()?.map(|it| it.id),
-        since: args.since.map(|span| cellar::now().saturating_sub(passed(span))),
+        since: args.since.map(|span| cellar::now().saturating_sub(time::span_ms(span))),
     };
     let by: Option<GroupBy> = args.by.as_deref().and_then(|word| word.parse().ok());
     let groups = store.stats(&scope, by)?;

@@ -123,9 +123,9 @@ fn old_copies_go_and_the_newest_stays_however_old() {
         let name = format!("timeline-format1-{}.db", NOW - age * DAYS);
         fs::write(sample.root.backups().join(name), "x").unwrap();
     }
-    let drop = |dry| sample.store.drop_old_copies(&Retention::default(), NOW, dry).unwrap();
-    let would = drop(true);
-    assert_eq!((would.len(), drop(false)), (3, would));
-    assert_eq!(drop(false), Vec::<PathBuf>::new());
+    let expire = || sample.store.expire_copies(&Retention::default(), NOW).unwrap();
+    let would = sample.store.expirable_copies(&Retention::default(), NOW).unwrap();
+    assert_eq!((would.len(), expire()), (3, would));
+    assert_eq!(expire(), Vec::<PathBuf>::new());
     assert_eq!(fs::read_dir(sample.root.backups()).unwrap().count(), 1);
 }
