@@ -120,7 +120,8 @@ fn alert(
 /// The same beside another command, whose answer has been printed by then: whoever looks at the store also keeps its alerts
 /// going. What does not work now is left to the next.
 pub(crate) fn alert_quietly(lang: Lang, cellar: &Cellar) {
-    if let Ok(mut store) = cellar.to_write() {
+    // Whether there is a store at all is asked first: looking must not make one.
+    if let Ok(mut store) = cellar.to_read().and_then(|_| cellar.to_write()) {
         let _the_next_one_will = alert(lang, cellar, &mut store, &cellar.cleaner());
     }
 }
