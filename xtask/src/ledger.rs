@@ -125,8 +125,8 @@ impl Found {
         let mut found = Found::default();
         let mut marks: HashMap<u64, String> = HashMap::new();
         for row in rows.iter().filter(|row| row["type"] == "call") {
-            let input = row["input"].as_str().unwrap_or_default();
-            let mark = mark_in(input).ok_or_else(|| format!("a call without a mark: {row}"))?;
+            let input = row["input"].to_string();
+            let mark = mark_in(&input).ok_or_else(|| format!("a call without a mark: {row}"))?;
             let trail = found.trails.entry(mark.clone()).or_default();
             trail.rows += 1;
             trail.state = row["state"].as_str().unwrap_or_default().to_owned();

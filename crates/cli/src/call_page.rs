@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::{Again, Effect, FixBy, Kind, Lang};
-use unstuck_store::{EventType, Store, StoreError, StoredCall, StoredCallText, StoredEvent};
+use unstuck_store::{EventType, LifeStep, Store, StoreError, StoredCall, StoredCallText, StoredEvent};
 
 use crate::columns::{self, Side};
 use crate::event_line::{self, WireEvent};
+use crate::wire_call::{WireCall, WireWholeCall};
 use crate::{explain, moment, plain};
 
 /// How many attempts before and after the shown one are listed for people.
@@ -33,23 +34,10 @@ impl CallPage {
 
     /// The page as JSON.
     pub(crate) fn to_wire(&self) -> WireCallPage<'_> {
-        let step = |step: &'_ unstuck_store::LifeStep| WireStep {
-            at: step.at.map(moment::format_iso),
-            at_ms: step.at,
-            state: step.state.clone(),
-            note: step.note.clone(),
-        };
         WireCallPage {
-            kind: "call",
-            call: WireCall::new(&self.call),
-            input: serde_json::from_str(&self.text.input).unwrap_or(Value::from(&*self.text.input)),
-            life: self.text.life.iter().map(step).collect(),
+            record: "call",
+            call: WireWholeCall::new(&self.call, &self.text),
             attempts: self.attempts.iter().map(WireCall::new).collect(),
-            evidence: Some(&*self.text.evidence).filter(|line| !line.is_empty()),
-            verdict: &self.text.verdict,
-            head: &self.text.head,
-            tail: &self.text.tail,
-            omitted: self.text.omitted,
             events: self.events.iter().map(WireEvent::new).collect(),
         }
     }
@@ -111,7 +99,7 @@ impl CallPage {
 
     fn life(&self) -> String {
         let mut text = String::new();
-        for step in &self.text.life {
+        for step in LifeStep::all(&self.text.life) {
             let at = step.at.map_or_else(|| " ".repeat(20), moment::format_utc);
             let row = format!("  {at}  {:<17} {}", plain::line(&step.state), plain::line(&step.note));
             let _ = writeln!(text, "{}", row.trim_end());
@@ -152,7 +140,7 @@ impl CallPage {
     }
 
     fn diagnosis(&self, words: &Words, lang: Lang) -> String {
-        let (call, verdict) = (&self.call, &self.text.verdict);
+        let (call, verdict) = (&self.call, self.text.read_verdict());
         let Some(kind) = &call.kind else { return String::new() };
         let mut text = String::new();
         let title = kind.parse::<Kind>().map(|kind| kind.title(lang)).unwrap_or_default();
@@ -164,7 +152,7 @@ impl CallPage {
             let _ = writeln!(text, "  {} {}", columns::left(name, 10), plain::line(line));
         };
         let effect = event_line::text(&verdict["effect"]);
-        if let Some(again) = again(verdict, lang) {
+        if let Some(again) = again(&verdict, lang) {
             row(words.retry, &again);
         }
         if let Ok(effect @ (Effect::Maybe | Effect::Applied)) = effect.parse() {
@@ -187,16 +175,17 @@ impl CallPage {
     fn said(&self) -> String {
         let mut text = String::new();
         for event in &self.events {
+            let body = event.read_body();
             let said = match event.kind.parse() {
                 Ok(EventType::ToolAdvice | EventType::ToolDenied | EventType::Ask | EventType::Halt) => {
-                    event_line::text(&event.body["text"])
+                    event_line::text(&body["text"])
                 }
                 Ok(_) | Err(_) => continue,
             };
             if said.is_empty() {
                 continue;
             }
-            let facts = facts(event);
+            let facts = facts(&event.kind, &body);
             let _ = writeln!(text, "  {}  {}", moment::format_utc(event.at), plain::line(&facts));
             text.push_str(&indented(&said));
         }
@@ -219,10 +208,10 @@ impl CallPage {
 }
 
 /// When something was said, on which rung of the ladder, and because of how many of what: `after: hint (repeat ×3)`.
-fn facts(event: &StoredEvent) -> String {
+fn facts(kind: &str, body: &Value) -> String {
     let [when, rung, track, count] =
-        ["when", "rung", "track", "count"].map(|name| event_line::text(&event.body[name]));
-    let what = if rung.is_empty() { &*event.kind } else { &*rung };
+        ["when", "rung", "track", "count"].map(|name| event_line::text(&body[name]));
+    let what = if rung.is_empty() { kind } else { &*rung };
     let when = if when.is_empty() { String::new() } else { format!("{when}: ") };
     let why = if track.is_empty() { String::new() } else { format!(" ({track} ×{count})") };
     format!("{when}{what}{why}")
@@ -323,104 +312,13 @@ impl Words {
     }
 }
 
-/// A call exactly as it is printed.
-#[derive(Serialize)]
-pub(crate) struct WireCall<'c> {
-    id: i64,
-    session: &'c str,
-    key: &'c str,
-    agent: &'c str,
-    tool: &'c str,
-    label: &'c str,
-    state: &'c str,
-    asked_at: String,
-    asked_at_ms: u64,
-    ended_at: Option<String>,
-    ended_at_ms: Option<u64>,
-    took_ms: Option<u64>,
-    attempt: u32,
-    ok: Option<bool>,
-    outcome: Option<&'c str>,
-    code: Option<i64>,
-    kind: Option<&'c str>,
-    #[serde(rename = "errorType")]
-    error_type: Option<&'c str>,
-    retryable: Option<bool>,
-    rule: Option<&'c str>,
-    rung_before: &'c str,
-    rung_after: &'c str,
-    repeat: bool,
-    recovered_at: Option<String>,
-    recovered_at_ms: Option<u64>,
-    fingerprint: WirePrints<'c>,
-}
-
-#[derive(Serialize)]
-struct WirePrints<'c> {
-    call: &'c str,
-    intent: &'c str,
-    cause: Option<&'c str>,
-}
-
-impl<'c> WireCall<'c> {
-    pub(crate) fn new(call: &'c StoredCall) -> WireCall<'c> {
-        WireCall {
-            id: call.id,
-            session: &call.session,
-            key: &call.key,
-            agent: &call.agent,
-            tool: &call.tool,
-            label: &call.label,
-            state: &call.state,
-            asked_at: moment::format_iso(call.asked_at),
-            asked_at_ms: call.asked_at,
-            ended_at: call.ended_at.map(moment::format_iso),
-            ended_at_ms: call.ended_at,
-            took_ms: call.took_ms,
-            attempt: call.attempt,
-            ok: call.ok,
-            outcome: call.outcome.as_deref(),
-            code: call.code,
-            kind: call.kind.as_deref(),
-            error_type: call.error_type.as_deref(),
-            retryable: call.retryable,
-            rule: call.rule.as_deref(),
-            rung_before: &call.rung_before,
-            rung_after: &call.rung_after,
-            repeat: call.repeat,
-            recovered_at: call.recovered_at.map(moment::format_iso),
-            recovered_at_ms: call.recovered_at,
-            fingerprint: WirePrints {
-                call: &call.call_print,
-                intent: &call.intent_print,
-                cause: call.cause_print.as_deref(),
-            },
-        }
-    }
-}
-
 /// A call's page exactly as it is printed.
 #[derive(Serialize)]
 pub(crate) struct WireCallPage<'c> {
     #[serde(rename = "type")]
-    kind: &'static str,
+    record: &'static str,
     #[serde(flatten)]
-    call: WireCall<'c>,
-    input: Value,
-    life: Vec<WireStep>,
+    call: WireWholeCall<'c>,
     attempts: Vec<WireCall<'c>>,
-    evidence: Option<&'c str>,
-    verdict: &'c Value,
-    head: &'c str,
-    tail: &'c str,
-    omitted: u64,
     events: Vec<WireEvent<'c>>,
-}
-
-#[derive(Serialize)]
-struct WireStep {
-    at: Option<String>,
-    at_ms: Option<u64>,
-    state: String,
-    note: String,
 }

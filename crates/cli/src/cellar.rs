@@ -14,6 +14,7 @@ use unstuck_store::{
     Surroundings, Tended,
 };
 use unstuck_wire::clean::Cleaner;
+use unstuck_wire::time;
 
 use crate::alive;
 use crate::desk::Desk;
@@ -185,7 +186,7 @@ impl Cellar {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
             mode: self.mode(),
             lang: self.lang(),
-            seal_after: millis(self.settings.store().seal_after),
+            seal_after: time::span_ms(self.settings.store().seal_after),
             problems: self.problem_ages(),
         }
     }
@@ -212,11 +213,7 @@ impl Cellar {
 
 /// Milliseconds since 1970.
 pub(crate) fn now() -> u64 {
-    millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
-}
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    time::span_ms(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// A number that no other process has.

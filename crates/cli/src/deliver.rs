@@ -10,12 +10,12 @@ use serde::Serialize;
 use unstuck_exec::{Ending, Job, Stream};
 use unstuck_store::{AlertRule, DeliveryOutcome, FiredAlert, Recipient, Store};
 use unstuck_wire::clean::Cleaner;
+use unstuck_wire::time;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::cellar;
 use crate::exit::CommandError;
 use crate::lines;
-use crate::moment;
 
 /// How long a program may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
@@ -55,9 +55,9 @@ impl<'a> WireAlert<'a> {
             id: &alert.key,
             name: &alert.name,
             test,
-            at: moment::format_iso(alert.at),
+            at: time::iso(alert.at),
             at_ms: alert.at,
-            window: moment::format_iso(alert.window),
+            window: time::iso(alert.window),
             window_ms: alert.window,
             value: alert.value,
             text: &alert.text,

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use unstuck_judge::Lang;
-use unstuck_store::{EventType, StoredEvent, UnreadEvent};
+use unstuck_store::{EventType, StoredEvent};
+use unstuck_wire::time;
 
-use crate::{columns, lines, moment, plain};
+use crate::lines::WireJson;
+use crate::{columns, moment, plain};
 
 /// How wide the column of sessions is.
 const SESSION: usize = 14;
@@ -18,54 +19,31 @@ const WORD: usize = 9;
 /// An event exactly as it is printed.
 #[derive(Serialize)]
 pub(crate) struct WireEvent<'e> {
+    #[serde(rename = "type")]
+    record: &'static str,
     seq: u64,
     at: String,
     at_ms: u64,
     channel: &'e str,
-    #[serde(rename = "type")]
-    kind: &'e str,
+    event: &'e str,
     session: Option<&'e str>,
     call: Option<i64>,
-    body: WireBody<'e>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum WireBody<'e> {
-    Read(&'e Value),
-    /// As it stands in the store.
-    Unread(&'e RawValue),
+    body: WireJson<'e>,
 }
 
 impl<'e> WireEvent<'e> {
     pub(crate) fn new(event: &'e StoredEvent) -> WireEvent<'e> {
         WireEvent {
+            record: "event",
             seq: event.seq.0,
-            at: moment::format_iso(event.at),
+            at: time::iso(event.at),
             at_ms: event.at,
             channel: &event.channel,
-            kind: &event.kind,
+            event: &event.kind,
             session: event.session.as_deref(),
             call: event.call,
-            body: WireBody::Read(&event.body),
+            body: WireJson::new(&event.body),
         }
-    }
-}
-
-/// The event as one line of JSON. The body is passed on as it was written, if it fits on a line.
-pub(crate) fn to_json(event: UnreadEvent) -> String {
-    match serde_json::from_str::<&RawValue>(&event.body) {
-        Ok(body) if !event.body.contains(['\n', '\r']) => lines::json(&WireEvent {
-            seq: event.seq.0,
-            at: moment::format_iso(event.at),
-            at_ms: event.at,
-            channel: &event.channel,
-            kind: &event.kind,
-            session: event.session.as_deref(),
-            call: event.call,
-            body: WireBody::Unread(body),
-        }),
-        Ok(_) | Err(_) => lines::json(&WireEvent::new(&event.read())),
     }
 }
 
@@ -94,7 +72,8 @@ pub(crate) fn of_call(event: &StoredEvent, lang: Lang) -> String {
 
 /// Sign, word and message; the message no longer than asked for.
 fn told(event: &StoredEvent, lang: Lang, most: Option<usize>) -> String {
-    let known = event.kind.parse().ok().map(|kind| line(kind, &event.body, lang));
+    let body = event.read_body();
+    let known = event.kind.parse().ok().map(|kind| line(kind, &body, lang));
     match known {
         Some((sign, word, message)) if !message.is_empty() => {
             let message = match most {
@@ -104,8 +83,8 @@ fn told(event: &StoredEvent, lang: Lang, most: Option<usize>) -> String {
             format!("{sign} {} {message}", columns::left(word, WORD))
         }
         Some(_) | None => {
-            let body = event.body.to_string();
-            format!("· {} {}", columns::left(&plain::line(&event.kind), WORD), plain::line(&body))
+            let word = columns::left(&plain::line(&event.kind), WORD);
+            format!("· {word} {}", plain::line(&body.to_string()))
         }
     }
 }
@@ -226,6 +205,7 @@ pub(crate) fn text(value: &Value) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines;
     use serde_json::json;
     use unstuck_store::Bookmark;
 
@@ -238,7 +218,7 @@ mod tests {
             kind: kind.to_owned(),
             session,
             call: Some(3),
-            body,
+            body: body.to_string(),
         }
     }
 
@@ -303,8 +283,8 @@ mod tests {
     #[test]
     fn json_is_one_line_whatever_the_body_is() {
         let check = |body: &str, expected: &str| {
-            let StoredEvent { seq, at, channel, kind, session, call, .. } = event("ask", Value::Null);
-            let line = to_json(UnreadEvent { seq, at, channel, kind, session, call, body: body.to_owned() });
+            let event = StoredEvent { body: body.to_owned(), ..event("ask", Value::Null) };
+            let line = lines::json(&WireEvent::new(&event));
             assert_eq!(line.lines().count(), 1, "{line}");
             assert!(line.trim_end().ends_with(&format!(r#","call":3,"body":{expected}}}"#)), "{line}");
             assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["at"], "1970-01-01T00:00:00.000Z");

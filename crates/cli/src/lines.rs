@@ -3,6 +3,8 @@
 use std::io::{self, BufRead};
 
 use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A line longer than this is named and passed over; nothing that long is one call.
 const LINE_MAX: usize = 256 * 1024 * 1024;
@@ -72,6 +74,26 @@ impl<'r> Lines<'r> {
 /// One value as one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).map(|line| line + "\n").unwrap_or_default()
+}
+
+/// JSON that stands in the store as a text, passed on as it was written if it fits on a line.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum WireJson<'a> {
+    Unread(&'a RawValue),
+    Read(Value),
+    /// It was cut, and is JSON no more.
+    Text(&'a str),
+}
+
+impl<'a> WireJson<'a> {
+    pub(crate) fn new(text: &'a str) -> WireJson<'a> {
+        match serde_json::from_str::<&RawValue>(text) {
+            Ok(whole) if !text.contains(['\n', '\r']) => WireJson::Unread(whole),
+            Ok(_) => serde_json::from_str(text).map_or(WireJson::Text(text), WireJson::Read),
+            Err(_) => WireJson::Text(text),
+        }
+    }
 }
 
 /// Words as one command line that a shell would split into the same words.

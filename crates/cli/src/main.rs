@@ -25,6 +25,7 @@ mod settings;
 mod since;
 mod summary;
 mod ui;
+mod wire_call;
 
 use std::env;
 use std::process::ExitCode;

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use unstuck_judge::{Diagnosis, FixBy, Kind, Lang, Rules};
 use unstuck_store::{Problem, ProblemAges, ProblemSession, ProblemState, Store, StoreError, StoredCall};
+use unstuck_wire::time;
 
-use crate::call_page::WireCall;
 use crate::columns::{self, Side};
+use crate::wire_call::WireCall;
 use crate::{moment, plain};
 
 /// How many days a trend shows.
@@ -55,12 +56,12 @@ impl ProblemPage {
         let session = |session: &'_ ProblemSession| WireProblemSession {
             session: session.session.clone(),
             count: session.count,
-            last_at: moment::format_iso(session.last_at),
+            last_at: time::iso(session.last_at),
             last_at_ms: session.last_at,
         };
         WireProblemPage {
             kind: "problem",
-            problem: WireProblem::new(&self.problem, self.state, &self.trend),
+            problem: WireStandingProblem::new(&self.problem, self.state, &self.trend),
             sessions: self.sessions.iter().map(session).collect(),
             calls: self.calls.iter().map(WireCall::new).collect(),
             remedies: &self.remedies,
@@ -155,7 +156,7 @@ fn remedies(problem: &Problem, lang: Lang) -> Vec<String> {
 /// What was advised with the last call.
 fn told(store: &Store, call: Option<&StoredCall>) -> Result<Vec<String>, StoreError> {
     let Some(call) = call else { return Ok(Vec::new()) };
-    let verdict = store.call_text(call.id)?.verdict;
+    let verdict = store.call_text(call.id)?.read_verdict();
     let advice = verdict["recommendations"].as_array().into_iter().flatten();
     Ok(advice.filter_map(|text| text.as_str().map(str::to_owned)).collect())
 }
@@ -186,7 +187,6 @@ pub(crate) fn sparkline(numbers: &[u64]) -> String {
 #[derive(Serialize)]
 pub(crate) struct WireProblem<'p> {
     cause: &'p str,
-    state: &'static str,
     kind: &'p str,
     title: &'p str,
     rule: Option<&'p str>,
@@ -200,30 +200,46 @@ pub(crate) struct WireProblem<'p> {
     resolved_at_ms: Option<u64>,
     regressed_at: Option<String>,
     regressed_at_ms: Option<u64>,
-    trend: &'p [u64],
 }
 
 impl<'p> WireProblem<'p> {
-    pub(crate) fn new(problem: &'p Problem, state: ProblemState, trend: &'p [u64]) -> WireProblem<'p> {
+    pub(crate) fn new(problem: &'p Problem) -> WireProblem<'p> {
         let times = &problem.times;
         WireProblem {
             cause: &problem.cause,
-            state: state.word(),
             kind: &problem.kind,
             title: &problem.title,
             rule: Some(&*problem.rule).filter(|rule| !rule.is_empty()),
             tools: &problem.tools,
             count: problem.count,
-            first_at: moment::format_iso(times.first_at),
+            first_at: time::iso(times.first_at),
             first_at_ms: times.first_at,
-            last_at: moment::format_iso(times.last_at),
+            last_at: time::iso(times.last_at),
             last_at_ms: times.last_at,
-            resolved_at: times.resolved_at.map(moment::format_iso),
+            resolved_at: times.resolved_at.map(time::iso),
             resolved_at_ms: times.resolved_at,
-            regressed_at: times.regressed_at.map(moment::format_iso),
+            regressed_at: times.regressed_at.map(time::iso),
             regressed_at_ms: times.regressed_at,
-            trend,
         }
+    }
+}
+
+/// A problem with how it stands at this moment.
+#[derive(Serialize)]
+pub(crate) struct WireStandingProblem<'p> {
+    #[serde(flatten)]
+    problem: WireProblem<'p>,
+    state: &'static str,
+    trend: &'p [u64],
+}
+
+impl<'p> WireStandingProblem<'p> {
+    pub(crate) fn new(
+        problem: &'p Problem,
+        state: ProblemState,
+        trend: &'p [u64],
+    ) -> WireStandingProblem<'p> {
+        WireStandingProblem { problem: WireProblem::new(problem), state: state.word(), trend }
     }
 }
 
@@ -233,7 +249,7 @@ pub(crate) struct WireProblemPage<'p> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(flatten)]
-    problem: WireProblem<'p>,
+    problem: WireStandingProblem<'p>,
     sessions: Vec<WireProblemSession>,
     calls: Vec<WireCall<'p>>,
     remedies: &'p [String],

@@ -29,7 +29,7 @@ pub(crate) fn in_words(removed: &Removed, lang: Lang) -> String {
         (removed.sessions, "sessions", "个会话"),
         (removed.standing, "ladder entries", "条阶梯记录"),
         (removed.problems, "problems", "个问题"),
-        (removed.alerts, "alerts", "个警报"),
+        (removed.alerts, "alerts", "个告警"),
     ];
     let some = all.iter().filter(|(count, _, _)| *count > 0).map(|(count, en, zh)| match lang {
         Lang::En => format!("{count} {en}"),

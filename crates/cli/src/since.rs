@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use unstuck_wire::time;
+
 use crate::moment;
 
 /// A moment, before it is known what time it is now.
@@ -15,7 +17,7 @@ pub(crate) enum Moment {
 impl Moment {
     pub(crate) fn before(self, now: u64) -> u64 {
         match self {
-            Moment::Ago(span) => now.saturating_sub(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
+            Moment::Ago(span) => now.saturating_sub(time::span_ms(span)),
             Moment::At(at) => at,
         }
     }
@@ -29,25 +31,13 @@ pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     }
     let wrong =
         || "a moment looks like 30d (so long ago), 2026-11-15 or 2026-11-15T11:53:02Z (UTC)".to_owned();
-    let (date, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00:00Z"));
-    let numbers = |text: &str, sign: char| -> Option<Vec<u64>> {
-        text.split(sign).map(|part| part.parse().ok().filter(|_| part.len() <= 4)).collect()
+    let moment = match text.len() {
+        10 => time::millis(&format!("{text}T00:00:00Z")),
+        // What a moment without a zone means, its writer knows alone, and things are removed by it.
+        _ if text.get(19..).is_some_and(|rest| rest.contains(['Z', 'z', '+', '-'])) => time::millis(text),
+        _ => None,
     };
-    let date = numbers(date, '-').ok_or_else(wrong)?;
-    let clock = numbers(clock.strip_suffix('Z').ok_or_else(wrong)?, ':').ok_or_else(wrong)?;
-    match (&date[..], &clock[..]) {
-        (
-            &[year @ 1970..=9999, month @ 1..=12, day @ 1..=31],
-            &[hour @ 0..24, minute @ 0..60, second @ 0..60],
-        ) => Ok(Moment::At((((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1000)),
-        _ => Err(wrong()),
-    }
-}
-
-/// Days since 1970. Years are counted from March, so that the leap day comes last and needs no case of its own.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468
+    moment.map(Moment::At).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -65,6 +55,8 @@ mod tests {
         check("2026-11-15", 1_794_700_800_000);
         check("2026-11-15T09:02:43Z", 1_794_733_363_000);
         check("2000-02-29 10:00:00Z", 951_818_400_000);
+        check("2026-01-21T15:30:16.868Z", 1_769_009_416_868);
+        check("2000-02-29T12:00:00+02:00", 951_818_400_000);
     }
 
     #[test]
@@ -76,6 +68,7 @@ mod tests {
             "2026-13-01",
             "2026-11",
             "2026-11-15T09:02",
+            "2026-11-15T09:02:43",
             "-5d",
             "2026-11-15T25:00:00Z",
         ] {

@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unstuck_judge::{Lang, vocabulary};
 use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::time;
 
 use crate::alert_rule::{AlertFilter, AlertRule, AlertWhen};
 use crate::error::StoreError;
 use crate::event::{self, Channel, EventType, NewEvent};
+use crate::fact;
 use crate::store::Store;
 
 /// A delivery that failed so often is given up.
@@ -25,6 +27,8 @@ const FIRST_WAIT: u64 = 60_000;
 const LOOK_BACK: u64 = 7 * 24 * 3_600_000;
 /// And never more than so many of them.
 const WINDOWS_MAX: u64 = 32;
+/// So many alerts are read at once.
+const PAGE: u32 = 200;
 /// The most that is kept of what a rule says, or of why a delivery failed.
 const TEXT_MAX: usize = 400;
 /// The fact that tells up to when the rules have been looked at.
@@ -169,7 +173,7 @@ impl From<StoredDelivery> for Delivery {
 impl Store {
     /// Where a rule stands in the window of this moment.
     pub fn look(&self, rule: &AlertRule, now: u64) -> Result<AlertLook, StoreError> {
-        look(&self.connection, rule, window_of(rule, now)).map_err(self.wrong())
+        look(&self.connection, rule, rule.window_at(now)).map_err(self.wrong())
     }
 
     /// Fires every rule that is over its limit and has not fired in that window yet.
@@ -197,11 +201,7 @@ impl Store {
             }
         }
         if looked_at.is_none_or(|at| at + LOOKED_AT_STEP <= now) {
-            self.write(|connection| {
-                let sql = "INSERT INTO fact (name, value) VALUES (?1, ?2)
-                           ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-                connection.execute(sql, (LOOKED_AT, now.to_string())).map(|_| ())
-            })?;
+            self.write(|connection| fact::write(connection, LOOKED_AT, &now.to_string()))?;
         }
         fired.into_iter().map(|id| read(&self.connection, id).map_err(&wrong)).collect()
     }
@@ -218,6 +218,20 @@ impl Store {
             .map_err(self.wrong())
     }
 
+    /// Hands over all alerts that fired, newest first, and stops at the first that is refused.
+    pub fn each_fired_alert<E: From<StoreError>>(
+        &self,
+        mut each: impl FnMut(FiredAlert) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut before = None;
+        loop {
+            let page = self.fired_alerts(before, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            before = Some(last.id);
+            page.into_iter().try_for_each(&mut each)?;
+        }
+    }
+
     /// Takes the next delivery that is due, so that no other process makes it before `lease` has passed.
     pub fn claim_delivery(&mut self, now: u64, lease: Duration) -> Result<Option<DeliveryClaim>, StoreError> {
         // Hooks are not kept from writing where nothing is to be delivered, which is nearly always.
@@ -226,7 +240,7 @@ impl Store {
         }
         self.write(|connection| {
             let Some((id, mut stored, place, to)) = due(connection, now)? else { return Ok(None) };
-            stored[place].not_before = now + millis(lease);
+            stored[place].not_before = now + time::span_ms(lease);
             save(connection, id, &stored)?;
             Ok(Some(DeliveryClaim { alert: read(connection, id)?, to, place }))
         })
@@ -269,22 +283,13 @@ impl Store {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
-}
-
-/// Where the window of a moment begins.
-fn window_of(rule: &AlertRule, at: u64) -> u64 {
-    at - at % millis(rule.within)
-}
-
 /// The windows to look at: the one of this moment, the one before it (what is taken in late still counts), and those that
 /// went by since somebody looked.
 fn windows(rule: &AlertRule, looked_at: Option<u64>, now: u64) -> impl Iterator<Item = u64> + use<> {
-    let step = millis(rule.within);
-    let last = window_of(rule, now);
+    let step = rule.window_ms();
+    let last = rule.window_at(now);
     let since = looked_at.unwrap_or(now).clamp(now.saturating_sub(LOOK_BACK), now);
-    let first = window_of(rule, since).min(last).saturating_sub(step);
+    let first = rule.window_at(since).min(last).saturating_sub(step);
     let first = first.max(last.saturating_sub(step.saturating_mul(WINDOWS_MAX)));
     (0..)
         .map_while(move |n: u64| Some(first + step.checked_mul(n)?))
@@ -292,15 +297,11 @@ fn windows(rule: &AlertRule, looked_at: Option<u64>, now: u64) -> impl Iterator<
 }
 
 fn looked_at(connection: &Connection) -> Result<Option<u64>, rusqlite::Error> {
-    let value: Option<String> = connection
-        .prepare_cached("SELECT value FROM fact WHERE name = ?1")?
-        .query_row([LOOKED_AT], |row| row.get(0))
-        .optional()?;
-    Ok(value.and_then(|value| value.parse().ok()))
+    Ok(fact::read(connection, LOOKED_AT)?.and_then(|value| value.parse().ok()))
 }
 
 fn look(connection: &Connection, rule: &AlertRule, window: u64) -> Result<AlertLook, rusqlite::Error> {
-    let step = millis(rule.within);
+    let step = rule.window_ms();
     let span = |from: u64| (from.cast_signed(), from.saturating_add(step).cast_signed());
     let (value, limit, is_over) = match &rule.when {
         AlertWhen::Failures { more_than } => {
@@ -447,14 +448,13 @@ fn written(stored: &[StoredDelivery]) -> String {
 }
 
 fn read(connection: &Connection, id: i64) -> Result<FiredAlert, rusqlite::Error> {
-    let sql = "SELECT id, name, window, at, value, text, delivery,
-                      coalesce((SELECT value FROM fact WHERE name = 'made_at'), '')
-               FROM alert WHERE id = ?1";
+    let made_at = fact::read(connection, fact::MADE_AT)?.unwrap_or_default();
+    let sql = "SELECT id, name, window, at, value, text, delivery FROM alert WHERE id = ?1";
     connection.prepare_cached(sql)?.query_row([id], |row: &Row<'_>| {
         let (name, window): (String, i64) = (row.get(1)?, row.get(2)?);
         Ok(FiredAlert {
             id: row.get(0)?,
-            key: format!("{name}@{window}.{}", row.get::<_, String>(7)?),
+            key: format!("{name}@{window}.{made_at}"),
             name,
             window: window.unsigned_abs(),
             at: row.get::<_, i64>(3)?.unsigned_abs(),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use unstuck_judge::{Kind, Lang};
+use unstuck_wire::time;
 
 /// When an alert fires, on what, and whom it tells beside the timeline.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,16 @@ impl AlertRule {
     pub fn new(name: String, when: AlertWhen, within: Duration, say: [String; 2]) -> AlertRule {
         let only = AlertFilter::default();
         AlertRule { name, enabled: true, when, within, only, say, command: Vec::new(), webhook: None }
+    }
+
+    /// How long a window is, in milliseconds; never nothing.
+    pub(crate) fn window_ms(&self) -> u64 {
+        time::span_ms(self.within).max(1)
+    }
+
+    /// Where the window of a moment begins; windows are counted from 1970.
+    pub fn window_at(&self, moment: u64) -> u64 {
+        moment - moment % self.window_ms()
     }
 
     /// What it says.

@@ -9,6 +9,7 @@ use unstuck_judge::Kind;
 use unstuck_judge::retry::{
     Ask, Breaker, BreakerEvent, Budget, Decision, LimitFactor, PastYield, Policy, StopReason,
 };
+use unstuck_wire::time;
 
 use crate::entry::{Ended, RetryAsk, Retrying};
 use crate::event::EventType;
@@ -112,7 +113,7 @@ pub(crate) fn pull(
                 key: asked.key.clone(),
                 attempt: next,
                 of,
-                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                wait_ms: time::span_ms(wait),
                 because: finding.kind,
             };
             clerk.announce_retry(attempt.session, Some(attempt.call), &retrying)?;

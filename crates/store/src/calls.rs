@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row};
 use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::event::{COLUMNS, StoredEvent};
+use crate::event::{self, COLUMNS, StoredEvent};
 use crate::store::Store;
 
 /// A call as it stands in the store. Words are texts, because a newer version may have others.
@@ -74,6 +74,9 @@ impl StoredCall {
     pub(crate) const TABLES: &str = "call LEFT JOIN session ON session.id = call.session
         LEFT JOIN call_text ON call_text.call = call.id";
 
+    /// How many columns there are.
+    pub(crate) const WIDTH: usize = 26;
+
     pub(crate) fn read(row: &Row<'_>) -> Result<StoredCall, rusqlite::Error> {
         let moment = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
         Ok(StoredCall {
@@ -107,10 +110,11 @@ impl StoredCall {
     }
 }
 
-/// What there is to read of a call.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// What there is to read of a call, as its writer wrote it: reading a million verdicts only to write them out again costs
+/// more than everything else about them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoredCallText {
-    /// Its input, bounded.
+    /// Its input as JSON, cut where it was too long.
     pub input: String,
     /// The line that shows the cause; empty where there is none.
     pub evidence: String,
@@ -120,10 +124,37 @@ pub struct StoredCallText {
     pub tail: String,
     /// How many bytes stood between.
     pub omitted: u64,
-    /// The diagnosis and what follows from it; null for a success.
-    pub verdict: Value,
-    /// The states it went through.
-    pub life: Vec<LifeStep>,
+    /// The diagnosis and what follows from it, as JSON; empty for a success.
+    pub verdict: String,
+    /// The states it went through, as JSON; [`LifeStep::all`] reads them.
+    pub life: String,
+}
+
+impl StoredCallText {
+    /// Its columns, to be selected from [`StoredCall::TABLES`]; empty where the texts were removed.
+    pub(crate) const COLUMNS: &str = "ifnull(call_text.input, ''), ifnull(call_text.evidence, ''), ifnull(call_text.head, ''),
+        ifnull(call_text.tail, ''), ifnull(call_text.omitted, 0), ifnull(call_text.verdict, ''), ifnull(call_text.life, '')";
+
+    /// Reads the columns, the first of which stands at `from`.
+    pub(crate) fn read(row: &Row<'_>, from: usize) -> Result<StoredCallText, rusqlite::Error> {
+        Ok(StoredCallText {
+            input: row.get(from)?,
+            evidence: row.get(from + 1)?,
+            head: row.get(from + 2)?,
+            tail: row.get(from + 3)?,
+            omitted: row.get::<_, i64>(from + 4)?.unsigned_abs(),
+            verdict: row.get(from + 5)?,
+            life: row.get(from + 6)?,
+        })
+    }
+
+    /// The verdict, read: null for a success, and a text where it is no JSON.
+    pub fn read_verdict(&self) -> Value {
+        match self.verdict.is_empty() {
+            true => Value::Null,
+            false => event::read_json(&self.verdict),
+        }
+    }
 }
 
 /// One state of a call's life.
@@ -139,7 +170,7 @@ pub struct LifeStep {
 
 impl LifeStep {
     /// Reads a life. What is no list of steps is one note, so that nothing is hidden.
-    fn all(life: &str) -> Vec<LifeStep> {
+    pub fn all(life: &str) -> Vec<LifeStep> {
         let text = |value: &Value| match value {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
@@ -213,23 +244,9 @@ impl Store {
 
     /// What there is to read of a call; nothing where its texts were removed.
     pub fn call_text(&self, id: i64) -> Result<StoredCallText, StoreError> {
-        let sql = "SELECT input, evidence, head, tail, omitted, verdict, life FROM call_text WHERE call = ?1";
-        let found = self.connection.query_row(sql, [id], |row| {
-            let (verdict, life) = (row.get::<_, String>(5)?, row.get::<_, String>(6)?);
-            let verdict = match verdict.is_empty() {
-                true => Value::Null,
-                false => serde_json::from_str(&verdict).unwrap_or(Value::String(verdict)),
-            };
-            Ok(StoredCallText {
-                input: row.get(0)?,
-                evidence: row.get(1)?,
-                head: row.get(2)?,
-                tail: row.get(3)?,
-                omitted: row.get::<_, i64>(4)?.unsigned_abs(),
-                verdict,
-                life: LifeStep::all(&life),
-            })
-        });
+        let (columns, tables) = (StoredCallText::COLUMNS, StoredCall::TABLES);
+        let sql = format!("SELECT {columns} FROM {tables} WHERE call.id = ?1");
+        let found = self.connection.query_row(&sql, [id], |row| StoredCallText::read(row, 0));
         Ok(found.optional().map_err(self.wrong())?.unwrap_or_default())
     }
 
@@ -249,7 +266,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Row, Rows};
+    use crate::sample::{Sample, SampleCall};
 
     fn ids(calls: &[StoredCall]) -> Vec<i64> {
         calls.iter().map(|call| call.id).collect()
@@ -257,12 +274,12 @@ mod tests {
 
     #[test]
     fn a_call_is_found_by_its_number_and_by_the_name_its_host_gives_it() {
-        let rows = Rows::empty();
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let sample = Sample::empty();
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         for (session, key) in [(one, "toolu_1"), (one, "toolu_12"), (other, "toolu_12"), (one, "")] {
-            rows.call(&Row { session, key, ..Row::default() });
+            sample.call(&SampleCall { session, key, ..SampleCall::default() });
         }
-        let store = rows.store();
+        let store = &sample.store;
         assert_eq!(store.call(4).unwrap().map(|call| (call.id, call.session)), Some((4, "one".to_owned())));
         assert_eq!(store.call(5).unwrap(), None);
         let check =
@@ -277,25 +294,25 @@ mod tests {
 
     #[test]
     fn the_attempts_are_those_of_the_same_call_in_the_same_session() {
-        let rows = Rows::empty();
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let sample = Sample::empty();
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         for (session, print) in [(one, "c1:a"), (one, "c1:b"), (other, "c1:a"), (one, "c1:a")] {
-            rows.call(&Row { session, print, ..Row::default() });
+            sample.call(&SampleCall { session, print, ..SampleCall::default() });
         }
-        let store = rows.store();
+        let store = &sample.store;
         let first = store.call(1).unwrap().unwrap();
         assert_eq!(ids(&store.attempts(&first).unwrap()), [1, 4]);
     }
 
     #[test]
     fn the_events_of_a_call_are_its_own_whatever_their_type() {
-        let rows = Rows::empty();
-        let one = rows.session("one");
-        let call = rows.call(&Row { session: one, ..Row::default() });
-        rows.event_of(one, Some(call), "progress", "tool:start", "{}");
-        rows.event_of(one, Some(call + 1), "progress", "tool:start", "{}");
-        rows.event_of(one, Some(call), "progress", "tool:levitated", "{}");
-        let store = rows.store();
+        let sample = Sample::empty();
+        let one = sample.session("one", 0);
+        let call = sample.call(&SampleCall { session: one, ..SampleCall::default() });
+        sample.event(0, "progress", "tool:start", Some(one), Some(call), "");
+        sample.event(0, "progress", "tool:start", Some(one), Some(call + 1), "");
+        sample.event(0, "progress", "tool:levitated", Some(one), Some(call), "");
+        let store = &sample.store;
         let call = store.call(call).unwrap().unwrap();
         let kinds: Vec<_> = store.events_of(&call).unwrap().into_iter().map(|event| event.kind).collect();
         assert_eq!(kinds, ["tool:start", "tool:levitated"]);
@@ -303,9 +320,9 @@ mod tests {
 
     #[test]
     fn a_call_whose_texts_are_gone_can_still_be_read() {
-        let rows = Rows::empty();
-        let call = rows.call(&Row { session: 77, ..Row::default() });
-        let store = rows.store();
+        let sample = Sample::empty();
+        let call = sample.call(&SampleCall { session: 77, ..SampleCall::default() });
+        let store = &sample.store;
         assert_eq!(
             store.call(call).unwrap().map(|call| (call.session, call.label)),
             Some(Default::default())

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use unstuck_wire::time;
+
 use crate::error::StoreError;
 use crate::root::Root;
 
@@ -69,5 +71,5 @@ fn made_at(path: &Path) -> u64 {
 fn changed_at(path: &Path) -> u64 {
     let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     let since = changed.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    time::span_ms(since)
 }

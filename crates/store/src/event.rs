@@ -81,8 +81,10 @@ impl EventType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bookmark(pub u64);
 
-/// An event as it stands in the timeline. Channel and type are texts, because a newer version may have others.
-#[derive(Debug, Clone, PartialEq)]
+/// An event as it stands in the timeline. Channel and type are texts, because a newer version may have others; the body is
+/// the text its writer wrote, because reading a million bodies only to write them out again costs more than everything else
+/// about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     /// Its place.
     pub seq: Bookmark,
@@ -96,8 +98,8 @@ pub struct StoredEvent {
     pub session: Option<String>,
     /// The call's number.
     pub call: Option<i64>,
-    /// The rest, as its writer wrote it.
-    pub body: Value,
+    /// The rest: a JSON object, if its writer was sane.
+    pub body: String,
 }
 
 /// Columns of a [`StoredEvent`], to be selected from `event LEFT JOIN session ON session.id = event.session`.
@@ -107,34 +109,7 @@ pub(crate) const COLUMNS: &str =
 impl StoredEvent {
     /// Reads the columns named in [`COLUMNS`].
     pub(crate) fn read(row: &Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
-        UnreadEvent::from_row(row).map(UnreadEvent::read)
-    }
-}
-
-/// A [`StoredEvent`] whose body is still the text its writer wrote. Reading a million bodies only to write them out again
-/// costs more than everything else about them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadEvent {
-    /// Its place.
-    pub seq: Bookmark,
-    /// When, in milliseconds since 1970.
-    pub at: u64,
-    /// Who it is for.
-    pub channel: String,
-    /// What it is.
-    pub kind: String,
-    /// The session's name.
-    pub session: Option<String>,
-    /// The call's number.
-    pub call: Option<i64>,
-    /// A JSON object, if its writer was sane.
-    pub body: String,
-}
-
-impl UnreadEvent {
-    /// Takes the columns named in [`COLUMNS`].
-    pub(crate) fn from_row(row: &Row<'_>) -> Result<UnreadEvent, rusqlite::Error> {
-        Ok(UnreadEvent {
+        Ok(StoredEvent {
             seq: Bookmark(row.get::<_, i64>(0)?.unsigned_abs()),
             at: row.get::<_, i64>(1)?.unsigned_abs(),
             channel: row.get(2)?,
@@ -145,12 +120,15 @@ impl UnreadEvent {
         })
     }
 
-    /// Reads the body. One that is no JSON is handed on as a text.
-    pub fn read(self) -> StoredEvent {
-        let UnreadEvent { seq, at, channel, kind, session, call, body } = self;
-        let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
-        StoredEvent { seq, at, channel, kind, session, call, body }
+    /// The body, read; a text where it is no JSON.
+    pub fn read_body(&self) -> Value {
+        read_json(&self.body)
     }
+}
+
+/// What stands in the store as JSON. What is none is handed on as a text.
+pub(crate) fn read_json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
 /// An event about to be written. Every text in its body must be clean.

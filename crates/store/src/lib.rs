@@ -15,11 +15,11 @@ mod entry;
 mod error;
 mod event;
 mod export;
+mod fact;
 mod filesystem;
 mod keeper;
 mod life;
 mod migrate;
-mod moment;
 mod pack;
 mod problem;
 mod problem_state;
@@ -29,8 +29,6 @@ mod record;
 mod removal;
 mod retention;
 mod root;
-#[cfg(test)]
-mod rows;
 #[cfg(test)]
 mod sample;
 mod seal;
@@ -54,8 +52,8 @@ pub use entry::{
     Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Who,
 };
 pub use error::StoreError;
-pub use event::{Bookmark, Channel, EventType, StoredEvent, UnreadEvent};
-pub use export::{Exported, ExportedCall, ExportedProblem, ExportedSession, Selection, Since};
+pub use event::{Bookmark, Channel, EventType, StoredEvent};
+pub use export::{Exported, Selection, Since};
 pub use filesystem::Filesystem;
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};

@@ -10,7 +10,7 @@ use crate::problem_state::{ProblemAges, ProblemState, ProblemTimes};
 /// A day, in milliseconds.
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many tools are named with a problem.
-const TOOLS: usize = 16;
+pub(crate) const TOOLS: u32 = 16;
 
 /// Counts a failure. Returns what became of its problem, if that is news: it is new, or it is back.
 pub(crate) fn met(
@@ -42,7 +42,7 @@ pub(crate) fn met(
         .optional()?;
     let mut tools: Vec<String> =
         found.as_ref().and_then(|(_, tools)| serde_json::from_str(tools).ok()).unwrap_or_default();
-    if tools.len() < TOOLS && !tools.iter().any(|known| **known == **tool) {
+    if tools.len() < TOOLS as usize && !tools.iter().any(|known| **known == **tool) {
         tools.push(tool.to_string());
     }
     let news = match &found {

@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use crate::error::StoreError;
+use crate::problem::DAY_MS;
 use crate::problem_state::ProblemTimes;
 use crate::store::Store;
-
-/// Milliseconds of a day.
-const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// A cause that was met, over all sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,10 +40,10 @@ pub struct ProblemSession {
 }
 
 impl Problem {
-    const COLUMNS: &str =
+    pub(crate) const COLUMNS: &str =
         "cause, kind, rule, title, tools, count, first_at, last_at, resolved_at, regressed_at";
 
-    fn read(row: &Row<'_>) -> Result<Problem, rusqlite::Error> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Problem, rusqlite::Error> {
         let tools: String = row.get(4)?;
         let moment = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
         Ok(Problem {
@@ -105,7 +103,7 @@ impl Store {
         days: usize,
     ) -> Result<HashMap<String, Vec<u64>>, StoreError> {
         let wrong = self.wrong();
-        let first = (now / DAY).cast_signed() - i64::try_from(days).unwrap_or(i64::MAX) + 1;
+        let first = (now / DAY_MS).cast_signed() - i64::try_from(days).unwrap_or(i64::MAX) + 1;
         let sql = format!("SELECT cause, day, count FROM problem_day WHERE {which} AND day >= ?2");
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let mut rows = statement.query((text, first)).map_err(&wrong)?;
@@ -162,26 +160,26 @@ impl Store {
 mod tests {
     use super::*;
     use crate::problem_state::{ProblemAges, ProblemState};
-    use crate::rows::Rows;
+    use crate::sample::Sample;
 
-    const NOW: u64 = 100 * DAY + 5;
+    const NOW: u64 = 100 * DAY_MS + 5;
 
-    fn with_problems() -> Rows {
-        let rows = Rows::empty();
-        rows.run(
+    fn with_problems() -> Sample {
+        let sample = Sample::empty();
+        sample.sql(
             "INSERT INTO problem VALUES
                 ('e1:aa', 'network', 'net.dns', 'no host', '[\"Bash\",\"Fetch\"]', 3, 5, 8640000000, NULL, NULL),
                 ('e1:ab', 'auth', '', 'no key', 'not JSON', 9, 5, 8640000000, NULL, 8640000005);
              INSERT INTO problem_day VALUES
                 ('e1:aa', 100, 2), ('e1:aa', 98, 1), ('e1:aa', 90, 7), ('e1:aa', 103, 5), ('e1:ab', 97, 9);",
         );
-        rows
+        sample
     }
 
     #[test]
     fn problems_come_with_the_most_frequent_first() {
-        let rows = with_problems();
-        let store = rows.store();
+        let sample = with_problems();
+        let store = &sample.store;
         let all = store.problems().unwrap();
         let shown: Vec<_> = all.iter().map(|it| (&*it.cause, it.count, it.tools.join(" "))).collect();
         assert_eq!(shown, [("e1:ab", 9, String::new()), ("e1:aa", 3, "Bash Fetch".to_owned())]);
@@ -191,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_trend_ends_today_and_holds_as_many_days_as_asked_for() {
-        let rows = with_problems();
-        let store = rows.store();
+        let sample = with_problems();
+        let store = &sample.store;
         let trends = store.problem_trends(NOW, 4).unwrap();
         assert_eq!(trends["e1:aa"], [0, 1, 0, 2]);
         assert_eq!(trends["e1:ab"], [9, 0, 0, 0]);
@@ -202,8 +200,8 @@ mod tests {
 
     #[test]
     fn what_a_person_says_changes_the_state_and_can_be_taken_back() {
-        let rows = with_problems();
-        let mut store = rows.store();
+        let sample = with_problems();
+        let mut store = sample.another();
         let state = |store: &Store, cause| {
             let problem = store.problems_like(cause).unwrap().remove(0);
             ProblemState::of(&problem.times, NOW, &ProblemAges::default())
@@ -219,17 +217,22 @@ mod tests {
 
     #[test]
     fn the_sessions_of_a_problem_come_with_the_latest_first() {
-        let rows = with_problems();
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let sample = with_problems();
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         for (session, asked_at, cause) in
             [(one, 5, "e1:aa"), (other, 6, "e1:aa"), (one, 7, "e1:aa"), (other, 9, "e1:ab")]
         {
-            rows.call(&crate::rows::Row { session, asked_at, cause: Some(cause), ..Default::default() });
+            sample.call(&crate::sample::SampleCall {
+                session,
+                asked_at,
+                cause: Some(cause),
+                ..Default::default()
+            });
         }
-        let sessions = rows.store().problem_sessions("e1:aa").unwrap();
+        let sessions = sample.store.problem_sessions("e1:aa").unwrap();
         let shown: Vec<_> = sessions.iter().map(|it| (&*it.session, it.count, it.last_at)).collect();
         assert_eq!(shown, [("one", 2, 7), ("other", 1, 6)]);
-        let calls = rows.store().calls_stopped_by("e1:aa", 2).unwrap();
+        let calls = sample.store.calls_stopped_by("e1:aa", 2).unwrap();
         assert_eq!(calls.iter().map(|call| call.id).collect::<Vec<_>>(), [3, 2]);
     }
 }

@@ -11,6 +11,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::copies::{self, Copy};
 use crate::error::StoreError;
+use crate::fact;
+use crate::problem::TOOLS;
 use crate::removal::{self, Counts, Removed, SLICE};
 use crate::root::Root;
 use crate::session;
@@ -61,10 +63,7 @@ impl Store {
 
     /// Was a purge begun that has not come to its end?
     pub fn has_unfinished_purge(&self) -> Result<bool, StoreError> {
-        self.connection
-            .prepare_cached("SELECT 1 FROM fact WHERE name = ?1")
-            .and_then(|mut statement| statement.exists([UNFINISHED]))
-            .map_err(self.wrong())
+        fact::read(&self.connection, UNFINISHED).map(|found| found.is_some()).map_err(self.wrong())
     }
 
     /// Counts what a purge would remove.
@@ -95,14 +94,7 @@ impl Store {
         seen: &mut dyn FnMut(&Removed),
     ) -> Result<Purged, StoreError> {
         self.connection.pragma_update(None, "secure_delete", true).map_err(self.wrong())?;
-        self.write(|connection| {
-            connection
-                .execute(
-                    "INSERT INTO fact (name, value) VALUES (?1, '1') ON CONFLICT DO NOTHING",
-                    [UNFINISHED],
-                )
-                .map(|_| ())
-        })?;
+        self.write(|connection| fact::write(connection, UNFINISHED, "1"))?;
         let mut purged = Purged::default();
         match what {
             Purge::Session(name) => self.purge_session(name, &mut purged, seen)?,
@@ -131,9 +123,7 @@ impl Store {
         if !self.fold_all()? {
             return Ok(false);
         }
-        self.write(|connection| {
-            connection.execute("DELETE FROM fact WHERE name = ?1", [UNFINISHED]).map(|_| ())
-        })?;
+        self.write(|connection| fact::remove(connection, UNFINISHED))?;
         Ok(true)
     }
 
@@ -239,9 +229,9 @@ impl Store {
         for cause in causes {
             self.write(|connection| {
                 let sql = "UPDATE problem SET tools = (SELECT json_group_array(tool) FROM
-                             (SELECT DISTINCT tool FROM call WHERE cause_print = ?1 ORDER BY tool LIMIT 16))
+                             (SELECT DISTINCT tool FROM call WHERE cause_print = ?1 ORDER BY tool LIMIT ?2))
                            WHERE cause = ?1";
-                connection.prepare_cached(sql)?.execute([cause]).map(|_| ())
+                connection.prepare_cached(sql)?.execute((cause, TOOLS)).map(|_| ())
             })?;
         }
         Ok(())

@@ -9,9 +9,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
+use unstuck_wire::time;
 
-use crate::copies;
+use crate::copies::{self, Copy};
 use crate::error::StoreError;
+use crate::fact;
+use crate::problem::DAY_MS;
 use crate::removal::{self, Counts, Removed, SLICE};
 use crate::spool::{self, Spool};
 use crate::store::Store;
@@ -63,6 +66,21 @@ enum Slice {
     Some(Removed),
 }
 
+impl Slice {
+    /// A slice that removed nothing ends the work.
+    fn of(removed: Removed) -> Slice {
+        if removed.total() == 0 { Slice::Nothing } else { Slice::Some(removed) }
+    }
+
+    /// This slice, or the next where there was nothing to remove.
+    fn or(self, next: impl FnOnce() -> Result<Slice, StoreError>) -> Result<Slice, StoreError> {
+        match self {
+            Slice::Nothing => next(),
+            Slice::Some(removed) => Ok(Slice::Some(removed)),
+        }
+    }
+}
+
 /// How large the files are, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
@@ -89,19 +107,12 @@ impl Store {
         let mut removed = Removed::default();
         let mut gone = Vec::new();
         while goes_on(&removed) {
-            let slice = match self.events_slice(events, now)? {
-                Slice::Nothing => match self.calls_slice(calls, now)? {
-                    Slice::Nothing => match self.standing_slice(standing)? {
-                        Slice::Nothing => match self.rest_slice(calls, &mut gone)? {
-                            Slice::Nothing => self.size_slice(retention.max_size)?,
-                            some => some,
-                        },
-                        some => some,
-                    },
-                    some => some,
-                },
-                some => some,
-            };
+            let slice = self
+                .events_slice(events, now)?
+                .or(|| self.calls_slice(calls, now))?
+                .or(|| self.standing_slice(standing))?
+                .or(|| self.rest_slice(calls, &mut gone))?
+                .or(|| self.size_slice(retention.max_size))?;
             match slice {
                 Slice::Nothing => break,
                 Slice::Some(more) => removed += more,
@@ -151,7 +162,7 @@ impl Store {
     fn cuts(&self, retention: &Retention, now: u64) -> Result<Cuts, StoreError> {
         let made_at = made_at(&self.connection).map_err(self.wrong())?;
         let cut = |keep: Duration| {
-            let cut = now.checked_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+            let cut = now.checked_sub(time::span_ms(keep));
             // Nothing is older than the store.
             cut.filter(|cut| made_at <= *cut).unwrap_or_default().cast_signed()
         };
@@ -196,12 +207,12 @@ impl Store {
                           WHERE last_at < ?1 LIMIT ?2)";
             connection.prepare_cached(sql)?.execute((cut, SLICE))
         })?;
-        Ok(some(Removed { standing: gone as u64, ..Removed::default() }))
+        Ok(Slice::of(Removed { standing: gone as u64, ..Removed::default() }))
     }
 
     /// Alerts, counts by day, and sessions of which nothing is left.
     fn rest_slice(&mut self, cut: i64, gone: &mut Vec<String>) -> Result<Slice, StoreError> {
-        let day = cut / 86_400_000;
+        let day = cut / DAY_MS.cast_signed();
         let any = "SELECT EXISTS (SELECT 1 FROM alert WHERE at < ?1) OR EXISTS (SELECT 1 FROM problem_day WHERE day < ?2)
                      OR EXISTS (SELECT 1 FROM session WHERE last_at < ?1
                                 AND NOT EXISTS (SELECT 1 FROM call WHERE call.session = session.id)
@@ -261,7 +272,7 @@ impl Store {
                 removal::calls(connection, &ids, Counts::Keep)
             })?,
         };
-        Ok(some(removed))
+        Ok(Slice::of(removed))
     }
 
     /// Removes a slice where the first row is older than `cut`.
@@ -278,7 +289,7 @@ impl Store {
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
             .map_err(self.wrong())?;
         match first {
-            Some(at) if at < cut || at > now => Ok(some(self.write(work)?)),
+            Some(at) if at < cut || at > now => Ok(Slice::of(self.write(work)?)),
             Some(_) | None => Ok(Slice::Nothing),
         }
     }
@@ -353,22 +364,24 @@ impl Store {
         }
     }
 
-    /// Removes copies of the database that are older than calls are kept; the newest stays. Returns what was removed, or
-    /// what would be.
-    pub fn drop_old_copies(
-        &self,
-        retention: &Retention,
-        now: u64,
-        dry: bool,
-    ) -> Result<Vec<PathBuf>, StoreError> {
-        let keep = u64::try_from(retention.calls.as_millis()).unwrap_or(u64::MAX);
+    /// Removes copies of the database that are older than calls are kept, and names them; the newest stays.
+    pub fn expire_copies(&self, retention: &Retention, now: u64) -> Result<Vec<PathBuf>, StoreError> {
+        let copies = self.old_copies(retention, now)?;
+        copies.iter().try_for_each(copies::remove)?;
+        Ok(copies.into_iter().map(|copy| copy.path).collect())
+    }
+
+    /// The copies that [`Store::expire_copies`] would remove.
+    pub fn expirable_copies(&self, retention: &Retention, now: u64) -> Result<Vec<PathBuf>, StoreError> {
+        Ok(self.old_copies(retention, now)?.into_iter().map(|copy| copy.path).collect())
+    }
+
+    fn old_copies(&self, retention: &Retention, now: u64) -> Result<Vec<Copy>, StoreError> {
+        let cut = now.saturating_sub(time::span_ms(retention.calls));
         let mut copies = copies::all(self.root())?;
         copies.pop();
-        copies.retain(|copy| copy.made_at < now.saturating_sub(keep));
-        if !dry {
-            copies.iter().try_for_each(copies::remove)?;
-        }
-        Ok(copies.into_iter().map(|copy| copy.path).collect())
+        copies.retain(|copy| copy.made_at < cut);
+        Ok(copies)
     }
 
     /// Removes empty files of the spool that nobody writes to any more.
@@ -406,11 +419,6 @@ impl Store {
     }
 }
 
-/// A slice that removed nothing ends the work.
-fn some(removed: Removed) -> Slice {
-    if removed.total() == 0 { Slice::Nothing } else { Slice::Some(removed) }
-}
-
 /// The rows at the front that are older than `cut`. Rows of the future, written while the clock was wrong, do not keep older
 /// ones behind them from going, and go with them.
 fn leading(connection: &Connection, sql: &str, cut: i64, now: i64) -> Result<Vec<i64>, rusqlite::Error> {
@@ -439,10 +447,7 @@ fn remove_events(connection: &Connection, up_to: Option<i64>) -> Result<Removed,
 
 /// When the store was made.
 fn made_at(connection: &Connection) -> Result<u64, rusqlite::Error> {
-    let value: Option<String> = connection
-        .prepare_cached("SELECT value FROM fact WHERE name = 'made_at'")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
+    let value = fact::read(connection, fact::MADE_AT)?;
     Ok(value.and_then(|value| value.parse().ok()).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! A store with rows in it, for the tests of those who tidy and hand out.
+//! A store with rows in it as the schema promises them, for tests.
 
 use std::time::Duration;
 
@@ -14,29 +14,130 @@ pub(crate) struct Sample {
     pub(crate) store: Store,
 }
 
+/// A call; what a test does not care for stays as it is here.
+pub(crate) struct SampleCall<'a> {
+    /// Its number; the next one where none is given.
+    pub(crate) id: Option<i64>,
+    pub(crate) session: i64,
+    pub(crate) key: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) state: &'a str,
+    pub(crate) asked_at: i64,
+    pub(crate) took_ms: i64,
+    pub(crate) attempt: i64,
+    pub(crate) kind: Option<&'a str>,
+    pub(crate) error_type: Option<&'a str>,
+    pub(crate) rung_before: &'a str,
+    pub(crate) repeat: bool,
+    pub(crate) recovered_at: Option<i64>,
+    pub(crate) print: &'a str,
+    pub(crate) cause: Option<&'a str>,
+}
+
+impl Default for SampleCall<'_> {
+    fn default() -> Self {
+        SampleCall {
+            id: None,
+            session: 1,
+            key: "",
+            agent: "main",
+            tool: "Bash",
+            state: "completed",
+            asked_at: 1000,
+            took_ms: 100,
+            attempt: 1,
+            kind: None,
+            error_type: None,
+            rung_before: "observe",
+            repeat: false,
+            recovered_at: None,
+            print: "c1:a",
+            cause: None,
+        }
+    }
+}
+
 impl Sample {
+    pub(crate) fn empty() -> Sample {
+        Sample::made_at(0)
+    }
+
     pub(crate) fn made_at(moment: u64) -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::open(&folder.path().join("state"), None).unwrap();
-        let store = Store::to_write(&root, Duration::from_secs(1), moment).unwrap();
+        let store = Store::to_write(&root, Duration::from_secs(5), moment).unwrap();
         Sample { _folder: folder, root, store }
     }
 
     /// Another process at the same store.
     pub(crate) fn another(&self) -> Store {
-        Store::to_write(&self.root, Duration::from_secs(1), 0).unwrap()
+        Store::to_write(&self.root, Duration::from_secs(5), 0).unwrap()
     }
 
-    pub(crate) fn session(&self, id: i64, name: &str, last_at: u64) {
-        self.sql(&format!("INSERT INTO session VALUES ({id}, '{name}', 'generic', '/src', 1, {last_at})"));
+    /// Adds a session and returns its number; the first is 1.
+    pub(crate) fn session(&self, name: &str, last_at: u64) -> i64 {
+        let sql =
+            "INSERT INTO session (name, host, cwd, first_at, last_at) VALUES (?1, 'generic', '/src', 1, ?2)";
+        self.store.connection.execute(sql, (name, last_at.cast_signed())).unwrap();
+        self.store.connection.last_insert_rowid()
+    }
+
+    /// Adds a call without texts and returns its number.
+    pub(crate) fn call(&self, call: &SampleCall<'_>) -> i64 {
+        let (ok, outcome, code) = match call.state {
+            "completed" => (Some(true), Some("succeeded"), Some(0)),
+            "failed" => (Some(false), Some("exited"), Some(1)),
+            _ => (None, None, None),
+        };
+        let ended_at = ok.map(|_| call.asked_at + call.took_ms);
+        let sql = "INSERT INTO call (id, session, key, agent, tool, state, asked_at, ended_at, took_ms, attempt, ok,
+                outcome, code, kind, error_type, rung_before, rung_after, repeat, recovered_at, owner, call_print,
+                intent_print, cause_print)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 'observe', ?17, ?18, '', ?19,
+                'i1:a', ?20)";
+        let mut statement = self.store.connection.prepare(sql).unwrap();
+        let values = rusqlite::params![
+            call.id,
+            call.session,
+            call.key,
+            call.agent,
+            call.tool,
+            call.state,
+            call.asked_at,
+            ended_at,
+            ended_at.map(|_| call.took_ms),
+            call.attempt,
+            ok,
+            outcome,
+            code,
+            call.kind,
+            call.error_type,
+            call.rung_before,
+            call.repeat,
+            call.recovered_at,
+            call.print,
+            call.cause,
+        ];
+        statement.insert(values).unwrap()
     }
 
     /// A call that failed, with everything that a failure leaves behind.
     pub(crate) fn failed(&self, id: i64, session: i64, at: u64, cause: &str, evidence: &str) {
+        self.call(&SampleCall {
+            id: Some(id),
+            session,
+            state: "failed",
+            asked_at: at.cast_signed(),
+            took_ms: 0,
+            kind: Some("network"),
+            error_type: Some("runtime"),
+            print: &format!("p:{cause}"),
+            cause: Some(cause),
+            ..SampleCall::default()
+        });
         self.sql(&format!(
-            "INSERT INTO call VALUES ({id}, {session}, 'c{id}', 'main', 'Bash', 'failed', {at}, {at}, 5, 1, 0, 'exited', 1,
-               'network', 'runtime', 1, 'net.dns', 'observe', 'note', 0, NULL, '', 'p:{cause}', 'i:{cause}', '{cause}');
-             INSERT INTO call_text VALUES ({id}, 'curl {cause}', '{{}}', '{evidence}', '{evidence}', '', 0,
+            "INSERT INTO call_text VALUES ({id}, 'curl {cause}', '{{}}', '{evidence}', '{evidence}', '', 0,
                '{{\"kind\":\"network\"}}', '[]');
              INSERT INTO problem VALUES ('{cause}', 'network', 'net.dns', '{evidence}', '[\"Bash\"]', 1, {at}, {at}, NULL, NULL)
                ON CONFLICT DO UPDATE SET count = count + 1, last_at = {at}, title = '{evidence}';
@@ -46,10 +147,8 @@ impl Sample {
     }
 
     pub(crate) fn succeeded(&self, id: i64, session: i64, at: u64) {
-        self.sql(&format!(
-            "INSERT INTO call VALUES ({id}, {session}, 'c{id}', 'main', 'Bash', 'completed', {at}, {at}, 5, 1, 1, 'succeeded',
-               0, NULL, NULL, NULL, NULL, 'observe', 'observe', 0, NULL, '', 'p{id}', 'i{id}', NULL);"
-        ));
+        let asked_at = at.cast_signed();
+        self.call(&SampleCall { id: Some(id), session, asked_at, took_ms: 0, ..SampleCall::default() });
     }
 
     pub(crate) fn event(

@@ -341,10 +341,10 @@ fn session_name(connection: &Connection, id: i64) -> Result<String, rusqlite::Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Row as Call, Rows};
+    use crate::sample::{Sample, SampleCall as Call};
 
-    fn all(rows: &Rows) -> Stats {
-        rows.store().stats(&StatsScope::default(), None).unwrap().remove(0).1
+    fn all(sample: &Sample) -> Stats {
+        sample.store.stats(&StatsScope::default(), None).unwrap().remove(0).1
     }
 
     fn failed<'a>(kind: &'a str) -> Call<'a> {
@@ -353,20 +353,20 @@ mod tests {
 
     #[test]
     fn an_empty_store_counts_nothing() {
-        assert_eq!(all(&Rows::empty()), Stats::default());
-        assert_eq!(Rows::empty().store().stats(&StatsScope::default(), Some(GroupBy::Tool)).unwrap(), []);
+        assert_eq!(all(&Sample::empty()), Stats::default());
+        assert_eq!(Sample::empty().store.stats(&StatsScope::default(), Some(GroupBy::Tool)).unwrap(), []);
     }
 
     #[test]
     fn every_call_is_counted_once_by_how_it_ended() {
-        let rows = Rows::empty();
+        let sample = Sample::empty();
         for state in ["completed", "completed", "denied", "sealed", "executing", "enlightened"] {
-            rows.call(&Call { state, ..Call::default() });
+            sample.call(&Call { state, ..Call::default() });
         }
-        rows.call(&failed("network"));
-        rows.call(&failed("network"));
-        rows.call(&failed("auth"));
-        let stats = all(&rows);
+        sample.call(&failed("network"));
+        sample.call(&failed("network"));
+        sample.call(&failed("auth"));
+        let stats = all(&sample);
         assert_eq!((stats.calls, stats.completed, stats.failed, stats.denied, stats.sealed), (9, 2, 3, 1, 1));
         assert_eq!(stats.kinds, BTreeMap::from([("network".to_owned(), 2), ("auth".to_owned(), 1)]));
         assert_eq!(stats.error_types, BTreeMap::from([("runtime".to_owned(), 3)]));
@@ -374,17 +374,17 @@ mod tests {
 
     #[test]
     fn recovery_is_counted_from_the_end_of_the_failure() {
-        let rows = Rows::empty();
+        let sample = Sample::empty();
         for recovered_at in [None, Some(1150), Some(2100), Some(9100)] {
-            rows.call(&Call { recovered_at, ..failed("network") });
+            sample.call(&Call { recovered_at, ..failed("network") });
         }
-        let stats = all(&rows);
+        let stats = all(&sample);
         assert_eq!((stats.recovered, stats.recovery_ms), (3, Some(1000)));
     }
 
     #[test]
     fn the_yield_of_an_attempt_leaves_out_what_never_ended() {
-        let rows = Rows::empty();
+        let sample = Sample::empty();
         for (attempt, state) in [
             (1, "failed"),
             (1, "completed"),
@@ -394,35 +394,35 @@ mod tests {
             (6, "failed"),
             (40, "completed"),
         ] {
-            rows.call(&Call { attempt, state, ..Call::default() });
+            sample.call(&Call { attempt, state, ..Call::default() });
         }
-        let shown = all(&rows).attempts.map(|attempt| (attempt.tries, attempt.wins));
+        let shown = all(&sample).attempts.map(|attempt| (attempt.tries, attempt.wins));
         assert_eq!(shown, [(2, 1), (1, 0), (0, 0), (0, 0), (0, 0), (2, 1)]);
     }
 
     #[test]
     fn repeats_cost_what_they_took() {
-        let rows = Rows::empty();
-        rows.call(&Call { took_ms: 7, ..failed("network") });
-        rows.call(&Call { took_ms: 30, repeat: true, ..failed("network") });
-        rows.call(&Call { took_ms: 12, repeat: true, ..failed("network") });
-        let stats = all(&rows);
+        let sample = Sample::empty();
+        sample.call(&Call { took_ms: 7, ..failed("network") });
+        sample.call(&Call { took_ms: 30, repeat: true, ..failed("network") });
+        sample.call(&Call { took_ms: 12, repeat: true, ..failed("network") });
+        let stats = all(&sample);
         assert_eq!((stats.repeats, stats.repeats_ms), (2, 42));
     }
 
     #[test]
     fn a_refusal_saves_what_the_same_call_took_when_it_failed() {
-        let rows = Rows::empty();
+        let sample = Sample::empty();
         let refused = |print| Call { state: "denied", rung_before: "deny", print, ..Call::default() };
-        rows.call(&Call { took_ms: 100, print: "c1:x", ..failed("network") });
-        rows.call(&Call { took_ms: 300, print: "c1:x", ..failed("network") });
-        rows.call(&Call { took_ms: 5000, print: "c1:x", ..Call::default() });
-        rows.call(&refused("c1:x"));
-        rows.call(&refused("c1:x"));
-        rows.call(&refused("c1:y"));
+        sample.call(&Call { took_ms: 100, print: "c1:x", ..failed("network") });
+        sample.call(&Call { took_ms: 300, print: "c1:x", ..failed("network") });
+        sample.call(&Call { took_ms: 5000, print: "c1:x", ..Call::default() });
+        sample.call(&refused("c1:x"));
+        sample.call(&refused("c1:x"));
+        sample.call(&refused("c1:y"));
         // What a person refused is no merit of ours.
-        rows.call(&Call { rung_before: "hint", ..refused("c1:x") });
-        let stats = all(&rows);
+        sample.call(&Call { rung_before: "hint", ..refused("c1:x") });
+        let stats = all(&sample);
         assert_eq!(
             (stats.denied, stats.refused, stats.saved_ms, stats.refused_without_estimate),
             (4, 3, 400, 1)
@@ -431,26 +431,26 @@ mod tests {
 
     #[test]
     fn calls_that_ran_although_the_ladder_would_have_refused_them_are_told_apart() {
-        let rows = Rows::empty();
-        rows.call(&Call { rung_before: "deny", took_ms: 20, ..failed("network") });
-        rows.call(&Call { rung_before: "halt", took_ms: 50, ..Call::default() });
-        let stats = all(&rows);
+        let sample = Sample::empty();
+        sample.call(&Call { rung_before: "deny", took_ms: 20, ..failed("network") });
+        sample.call(&Call { rung_before: "halt", took_ms: 50, ..Call::default() });
+        let stats = all(&sample);
         assert_eq!((stats.refused, stats.let_through), (0, 2));
         assert_eq!((stats.let_through_failed, stats.let_through_ms), (1, 20));
     }
 
     #[test]
     fn groups_add_up_to_all_and_come_in_a_useful_order() {
-        let rows = Rows::empty();
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let sample = Sample::empty();
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         let day = 86_400_000;
         for (session, tool, agent, asked_at) in
             [(one, "Bash", "main", day), (other, "Edit", "main", 3 * day), (other, "Edit", "sub", 2 * day)]
         {
-            rows.call(&Call { session, tool, agent, asked_at, ..Call::default() });
+            sample.call(&Call { session, tool, agent, asked_at, ..Call::default() });
         }
-        rows.call(&Call { session: one, tool: "Read", asked_at: 2 * day, ..failed("auth") });
-        let store = rows.store();
+        sample.call(&Call { session: one, tool: "Read", asked_at: 2 * day, ..failed("auth") });
+        let store = &sample.store;
         let check = |by: GroupBy, expected: &[(&str, u64)]| {
             let groups = store.stats(&StatsScope::default(), Some(by)).unwrap();
             let shown: Vec<(String, u64)> = groups
@@ -474,13 +474,13 @@ mod tests {
 
     #[test]
     fn a_scope_leaves_out_other_sessions_and_older_calls() {
-        let rows = Rows::empty();
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let sample = Sample::empty();
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         for (session, asked_at) in [(one, 10), (one, 20), (other, 30)] {
-            rows.call(&Call { session, asked_at, ..Call::default() });
+            sample.call(&Call { session, asked_at, ..Call::default() });
         }
         let check = |session, since, expected| {
-            let stats = rows.store().stats(&StatsScope { session, since }, None).unwrap();
+            let stats = sample.store.stats(&StatsScope { session, since }, None).unwrap();
             assert_eq!(stats[0].1.calls, expected, "{session:?} {since:?}");
         };
         check(None, None, 3);

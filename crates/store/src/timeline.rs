@@ -9,7 +9,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use crate::error::StoreError;
-use crate::event::{Bookmark, COLUMNS, Channel, UnreadEvent};
+use crate::event::{Bookmark, COLUMNS, Channel, StoredEvent};
 use crate::store::Store;
 
 /// How many events are in memory at once.
@@ -33,9 +33,9 @@ pub struct StoredSession {
 }
 
 impl StoredSession {
-    const COLUMNS: &str = "id, name, host, cwd, first_at, last_at";
+    pub(crate) const COLUMNS: &str = "id, name, host, cwd, first_at, last_at";
 
-    fn read(row: &Row<'_>) -> Result<StoredSession, rusqlite::Error> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<StoredSession, rusqlite::Error> {
         Ok(StoredSession {
             id: row.get(0)?,
             name: row.get(1)?,
@@ -54,6 +54,8 @@ pub struct Wanted {
     pub session: Option<i64>,
     /// Only those of this channel.
     pub channel: Option<Channel>,
+    /// Only those of this moment or later, in milliseconds since 1970.
+    pub from: Option<u64>,
 }
 
 impl Wanted {
@@ -67,6 +69,10 @@ impl Wanted {
         if let Some(channel) = self.channel {
             condition.push_str(" AND event.channel = ?");
             values.push(Sql::Text(channel.word().to_owned()));
+        }
+        if let Some(from) = self.from {
+            condition.push_str(" AND event.at >= ?");
+            values.push(Sql::Integer(i64::try_from(from).unwrap_or(i64::MAX)));
         }
         (condition, values)
     }
@@ -157,7 +163,7 @@ impl Store {
         wanted: &Wanted,
         after: Bookmark,
         up_to: Bookmark,
-        mut each: impl FnMut(UnreadEvent) -> Result<(), E>,
+        mut each: impl FnMut(StoredEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut seen = after;
         loop {
@@ -177,7 +183,7 @@ impl Store {
         wanted: &Wanted,
         after: Bookmark,
         up_to: Bookmark,
-    ) -> Result<Vec<UnreadEvent>, StoreError> {
+    ) -> Result<Vec<StoredEvent>, StoreError> {
         let (condition, values) = wanted.condition();
         let sql = format!(
             "SELECT {COLUMNS} FROM event LEFT JOIN session ON session.id = event.session
@@ -188,7 +194,7 @@ impl Store {
         let values = [place(after), place(up_to)].into_iter().chain(values);
         let wrong = self.wrong();
         let mut statement = self.connection.prepare_cached(&sql).map_err(&wrong)?;
-        let rows = statement.query_map(params_from_iter(values), UnreadEvent::from_row).map_err(&wrong)?;
+        let rows = statement.query_map(params_from_iter(values), StoredEvent::read).map_err(&wrong)?;
         rows.collect::<Result<_, _>>().map_err(wrong)
     }
 }
@@ -196,11 +202,11 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Rows;
+    use crate::sample::Sample;
 
     /// The places of the wanted events after `after`.
-    fn places(rows: &Rows, wanted: Wanted, after: u64) -> Vec<u64> {
-        let (mut places, store) = (Vec::new(), rows.store());
+    fn places(sample: &Sample, wanted: Wanted, after: u64) -> Vec<u64> {
+        let (mut places, store) = (Vec::new(), &sample.store);
         let newest = store.newest().unwrap();
         store
             .events(&wanted, Bookmark(after), newest, |event| {
@@ -213,42 +219,42 @@ mod tests {
 
     #[test]
     fn every_event_comes_once_and_in_order_over_any_number_of_pages() {
-        let rows = Rows::empty();
-        let one = rows.session("one");
+        let sample = Sample::empty();
+        let one = sample.session("one", 0);
         let count = 3 * PAGE as u64 + 7;
-        (0..count).for_each(|_| rows.event(one, "progress", "tool:start", "{}"));
-        assert_eq!(places(&rows, Wanted::default(), 0), (1..=count).collect::<Vec<_>>());
-        assert_eq!(places(&rows, Wanted::default(), count - 2), [count - 1, count]);
-        assert_eq!(places(&rows, Wanted::default(), count), [0; 0]);
-        assert_eq!(places(&rows, Wanted::default(), u64::MAX), [0; 0]);
+        (0..count).for_each(|_| sample.event(0, "progress", "tool:start", Some(one), None, ""));
+        assert_eq!(places(&sample, Wanted::default(), 0), (1..=count).collect::<Vec<_>>());
+        assert_eq!(places(&sample, Wanted::default(), count - 2), [count - 1, count]);
+        assert_eq!(places(&sample, Wanted::default(), count), [0; 0]);
+        assert_eq!(places(&sample, Wanted::default(), u64::MAX), [0; 0]);
     }
 
     #[test]
     fn a_session_and_a_channel_narrow_what_comes() {
-        let rows = Rows::empty();
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let sample = Sample::empty();
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         for (session, channel) in
             [(one, "progress"), (other, "progress"), (one, "control"), (one, "progress")]
         {
-            rows.event(session, channel, "ask", "{}");
+            sample.event(0, channel, "ask", Some(session), None, "");
         }
-        let session = |session| Wanted { session: Some(session), channel: None };
-        assert_eq!(places(&rows, session(one), 0), [1, 3, 4]);
-        assert_eq!(places(&rows, session(other), 0), [2]);
-        assert_eq!(places(&rows, session(99), 0), [0; 0]);
-        let control = Wanted { session: None, channel: Some(Channel::Control) };
-        assert_eq!(places(&rows, control, 0), [3]);
-        assert_eq!(places(&rows, Wanted { session: Some(other), ..control }, 0), [0; 0]);
+        let session = |session| Wanted { session: Some(session), ..Wanted::default() };
+        assert_eq!(places(&sample, session(one), 0), [1, 3, 4]);
+        assert_eq!(places(&sample, session(other), 0), [2]);
+        assert_eq!(places(&sample, session(99), 0), [0; 0]);
+        let control = Wanted { channel: Some(Channel::Control), ..Wanted::default() };
+        assert_eq!(places(&sample, control, 0), [3]);
+        assert_eq!(places(&sample, Wanted { session: Some(other), ..control }, 0), [0; 0]);
     }
 
     #[test]
     fn the_last_few_begin_after_the_one_before_them() {
-        let rows = Rows::empty();
-        let store = rows.store();
+        let sample = Sample::empty();
+        let store = &sample.store;
         assert_eq!(store.before_last(&Wanted::default(), 50).unwrap(), Bookmark(0));
-        let (one, other) = (rows.session("one"), rows.session("other"));
+        let (one, other) = (sample.session("one", 0), sample.session("other", 0));
         for session in [one, other, one, other, one] {
-            rows.event(session, "progress", "tool:start", "{}");
+            sample.event(0, "progress", "tool:start", Some(session), None, "");
         }
         let check = |wanted: Wanted, count, expected| {
             assert_eq!(store.before_last(&wanted, count).unwrap(), Bookmark(expected));
@@ -256,36 +262,36 @@ mod tests {
         check(Wanted::default(), 2, 3);
         check(Wanted::default(), 50, 0);
         check(Wanted::default(), u64::MAX, 0);
-        check(Wanted { session: Some(other), channel: None }, 1, 3);
-        check(Wanted { session: Some(99), channel: None }, 1, 5);
+        check(Wanted { session: Some(other), ..Wanted::default() }, 1, 3);
+        check(Wanted { session: Some(99), ..Wanted::default() }, 1, 5);
     }
 
     #[test]
     fn a_purge_makes_no_place_come_twice() {
-        let rows = Rows::empty();
-        let one = rows.session("one");
-        (0..5).for_each(|_| rows.event(one, "progress", "tool:start", "{}"));
-        rows.run("DELETE FROM event");
-        assert_eq!(rows.store().newest().unwrap(), Bookmark(0));
-        rows.event(one, "progress", "tool:end", "{}");
-        assert_eq!(places(&rows, Wanted::default(), 5), [6]);
+        let sample = Sample::empty();
+        let one = sample.session("one", 0);
+        (0..5).for_each(|_| sample.event(0, "progress", "tool:start", Some(one), None, ""));
+        sample.sql("DELETE FROM event");
+        assert_eq!(sample.store.newest().unwrap(), Bookmark(0));
+        sample.event(0, "progress", "tool:end", Some(one), None, "");
+        assert_eq!(places(&sample, Wanted::default(), 5), [6]);
     }
 
     #[test]
     fn what_a_newer_version_wrote_is_handed_on_whole() {
-        let rows = Rows::empty();
-        rows.event(rows.session("one"), "telepathy", "thought", r#"{"of":["sheep"]}"#);
-        rows.run("DELETE FROM session");
-        let event = rows.store().page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0).read();
-        let shown = (&*event.channel, &*event.kind, event.session, event.body.to_string());
-        assert_eq!(shown, ("telepathy", "thought", None, r#"{"of":["sheep"]}"#.to_owned()));
+        let sample = Sample::empty();
+        sample.event(0, "telepathy", "thought", Some(sample.session("one", 0)), None, "of sheep");
+        sample.sql("DELETE FROM session");
+        let event = sample.store.page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0);
+        let shown = (&*event.channel, &*event.kind, event.session, &*event.body);
+        assert_eq!(shown, ("telepathy", "thought", None, r#"{"text":"of sheep"}"#));
     }
 
     #[test]
     fn a_session_is_found_by_its_name_or_by_its_beginning() {
-        let rows = Rows::empty();
-        let ids = ["abc-1", "abc-2", "b%"].map(|name| rows.session(name));
-        let store = rows.store();
+        let sample = Sample::empty();
+        let ids = ["abc-1", "abc-2", "b%"].map(|name| sample.session(name, 0));
+        let store = &sample.store;
         assert_eq!(store.session("abc-1").unwrap().map(|session| session.id), Some(ids[0]));
         assert_eq!(store.session("abc").unwrap(), None);
         let like =

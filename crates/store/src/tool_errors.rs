@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use rusqlite::Connection;
 use serde::Serialize;
+use unstuck_wire::time;
 
 use crate::error::StoreError;
-use crate::moment;
 use crate::root::{self, Root};
 use crate::session;
 use crate::store::Store;
@@ -126,8 +126,8 @@ pub(crate) fn write(root: &Root, session: &str, errors: &[ToolError]) -> Result<
             input_hash: &error.input_hash,
             error: &error.error,
             count: error.count,
-            first_at: moment::iso(error.first_at),
-            last_at: moment::iso(error.last_at),
+            first_at: time::iso(error.first_at),
+            last_at: time::iso(error.last_at),
         })
         .collect();
     let mut text = serde_json::to_vec_pretty(&stored).unwrap_or_default();
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn failures_of_one_call_are_one_entry_told_by_the_last() {
         let sample = Sample::made_at(0);
-        sample.session(1, "s/1", 30);
+        sample.session("s/1", 30);
         sample.failed(1, 1, 10, "e1", "first words");
         sample.failed(2, 1, 20, "e2", "");
         sample.failed(3, 1, 30, "e1", "last words");

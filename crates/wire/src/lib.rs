@@ -13,7 +13,7 @@ pub mod recorded;
 pub mod redact;
 pub mod report;
 mod scalar;
-mod time;
+pub mod time;
 pub mod transcript;
 
 pub use json::WireError;

@@ -1,6 +1,7 @@
 //! A diagnosis as JSON: what `unstuck diagnose --json` prints, and what other doors put beside a failed result.
 
 use crate::redact::redact;
+use crate::time;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
@@ -61,7 +62,7 @@ impl Report {
                 same_call: self.verdict.again.word(),
                 wait_ms: match self.verdict.again {
                     Again::Now => Some(0),
-                    Again::After(wait) => Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+                    Again::After(wait) => Some(time::span_ms(wait)),
                     Again::IfChanged | Again::Never => None,
                 },
             },

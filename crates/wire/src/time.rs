@@ -1,7 +1,11 @@
-//! Moments as others write them.
+//! Moments as texts, read and written: milliseconds since 1970 and ISO 8601. What time it is, is never asked here.
+
+use std::time::Duration;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Milliseconds since 1970 of an RFC 3339 moment such as `2026-01-21T15:30:16.868Z`, if it is one.
-pub(crate) fn millis(text: &str) -> Option<u64> {
+pub fn millis(text: &str) -> Option<u64> {
     let text = text.trim();
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let is = |at: usize, byte: &[u8]| text.as_bytes().get(at).is_some_and(|found| byte.contains(found));
@@ -30,6 +34,24 @@ pub(crate) fn millis(text: &str) -> Option<u64> {
     u64::try_from(seconds * 1000 + fraction).ok()
 }
 
+/// A moment, given in milliseconds since 1970, as ISO 8601 in UTC: `2026-11-15T11:53:02.250Z`.
+pub fn iso(ms: u64) -> String {
+    let (date, clock) = (iso_day((ms / DAY_MS).cast_signed()), ms % DAY_MS);
+    let (hour, minute, second) = (clock / 3_600_000, clock / 60_000 % 60, clock / 1000 % 60);
+    format!("{date}T{hour:02}:{minute:02}:{second:02}.{:03}Z", clock % 1000)
+}
+
+/// A day, counted from 1970: `2026-11-15`.
+pub fn iso_day(day: i64) -> String {
+    let (year, month, day) = date(day);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// A span of time in whole milliseconds, as many as fit.
+pub fn span_ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Seconds east of Greenwich.
 fn offset(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "z" | "") {
@@ -54,6 +76,21 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
+/// Year, month and day of a day counted from 1970: the way back from [`days`].
+fn date(day: i64) -> (i64, i64, i64) {
+    // 400 years have always the same number of days.
+    let day = day + 719_468;
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
+    match from_march < 10 {
+        true => (year + era * 400, from_march + 3, of_month),
+        false => (year + era * 400 + 1, from_march - 9, of_month),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +101,28 @@ mod tests {
         assert_eq!(millis("2026-11-15T09:02:43.546Z"), Some(1_794_733_363_546));
         assert_eq!(millis("2000-02-29T12:00:00.5+02:00"), Some(951_818_400_500));
         assert_eq!(millis("2024-12-31 23:59:59.123456-01:30"), Some(1_735_694_999_123));
+    }
+
+    #[test]
+    fn a_moment_is_written_in_utc_as_it_is_read() {
+        let check = |ms, text: &str| assert_eq!((&*iso(ms), millis(text)), (text, Some(ms)));
+        check(0, "1970-01-01T00:00:00.000Z");
+        check(951_782_400_000, "2000-02-29T00:00:00.000Z");
+        check(951_818_400_500, "2000-02-29T10:00:00.500Z");
+        check(1_735_689_599_999, "2024-12-31T23:59:59.999Z");
+        check(1_769_009_416_868, "2026-01-21T15:30:16.868Z");
+        check(1_794_733_363_546, "2026-11-15T09:02:43.546Z");
+        check(4_107_542_399_999, "2100-02-28T23:59:59.999Z");
+        check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_day_follows_the_other_through_four_hundred_years() {
+        for day in 0..146_097 {
+            let (year, month, of_month) = date(day);
+            assert_eq!(days(year, month, of_month), day);
+        }
+        assert_eq!(iso_day(146_096), "2369-12-31");
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! `unstuck alerts`: the rules and where they stand, what fired, and whether those who are to be told can be reached.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use unstuck_judge::Lang;
 use unstuck_store::{
-    AlertLook, AlertRule, AlertWhen, Delivery, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, Store,
+    AlertLook, AlertRule, AlertWhen, Delivery, DeliveryOutcome, DeliveryState, FiredAlert, Recipient,
 };
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::columns::{self, Side};
@@ -19,9 +18,7 @@ use crate::settings::Time;
 use crate::ui::Ui;
 
 /// How many fired alerts a person is shown.
-const SHOWN: usize = 20;
-/// How many are read at once.
-const PAGE: u32 = 200;
+const SHOWN: u32 = 20;
 
 /// Show alert rules and where they stand, and the alerts that fired
 ///
@@ -116,8 +113,8 @@ impl<'a> From<&'a Delivery> for WireDelivery<'a> {
             to: &delivery.to,
             state,
             tries: delivery.tries,
-            done_at: done_at.map(moment::format_iso),
-            next_at: next_at.filter(|at| *at > 0).map(moment::format_iso),
+            done_at: done_at.map(time::iso),
+            next_at: next_at.filter(|at| *at > 0).map(time::iso),
             error: Some(&*delivery.error).filter(|error| !error.is_empty()),
         }
     }
@@ -135,7 +132,8 @@ fn list(ui: &mut Ui, cellar: &Cellar, json: bool) -> Result<ExitStatus, CommandE
         for (rule, look) in &looks {
             ui.json(&wire_rule(rule, look))?;
         }
-        return each_fired(&store, |alert| ui.json(&WireFired::new(alert))).map(|()| ExitStatus::Success);
+        store.each_fired_alert(|alert| ui.json(&WireFired::new(&alert)))?;
+        return Ok(ExitStatus::Success);
     }
     let lang = ui.lang();
     let mut rows = vec![head(lang)];
@@ -144,10 +142,10 @@ fn list(ui: &mut Ui, cellar: &Cellar, json: bool) -> Result<ExitStatus, CommandE
         &[Side::Left, Side::Right, Side::Right, Side::Right, Side::Left, Side::Left],
         &rows,
     ))?;
-    let fired = store.fired_alerts(None, u32::try_from(SHOWN).unwrap_or(PAGE))?;
+    let fired = store.fired_alerts(None, SHOWN)?;
     ui.say(match (fired.is_empty(), lang) {
         (true, Lang::En) => "\nno alert has fired\n",
-        (true, Lang::Zh) => "\n没有触发过警报\n",
+        (true, Lang::Zh) => "\n没有触发过告警\n",
         (false, Lang::En) => "\nfired, the newest first:\n",
         (false, Lang::Zh) => "\n已触发（最新的在前）：\n",
     })?;
@@ -155,20 +153,6 @@ fn list(ui: &mut Ui, cellar: &Cellar, json: bool) -> Result<ExitStatus, CommandE
         ui.say(&in_words(alert, lang))?;
     }
     Ok(ExitStatus::Success)
-}
-
-/// All alerts that fired, the newest first, a page at a time.
-fn each_fired(
-    store: &Store,
-    mut each: impl FnMut(&FiredAlert) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
-    let mut before = None;
-    loop {
-        let page = store.fired_alerts(before, PAGE)?;
-        let Some(last) = page.last() else { return Ok(()) };
-        before = Some(last.id);
-        page.iter().try_for_each(&mut each)?;
-    }
 }
 
 fn wire_rule<'a>(rule: &'a AlertRule, look: &AlertLook) -> WireRule<'a> {
@@ -181,8 +165,8 @@ fn wire_rule<'a>(rule: &'a AlertRule, look: &AlertLook) -> WireRule<'a> {
             AlertWhen::Rate { .. } => "rate",
             AlertWhen::Event { .. } => "event",
         },
-        within_ms: millis(rule.within),
-        window: moment::format_iso(look.window),
+        within_ms: time::span_ms(rule.within),
+        window: time::iso(look.window),
         window_ms: look.window,
         value: look.value,
         limit: look.limit,
@@ -279,7 +263,7 @@ fn test(ui: &mut Ui, cellar: &Cellar, name: Option<&str>, json: bool) -> Result<
             id: 0,
             key: format!("test-{}@{now}", rule.name),
             name: rule.name.clone(),
-            window: now - now % millis(rule.within).max(1),
+            window: rule.window_at(now),
             at: now,
             value: 0.0,
             text: format!("{}{}", if lang == Lang::En { "[test] " } else { "[测试] " }, rule.say(lang)),
@@ -313,12 +297,8 @@ fn test(ui: &mut Ui, cellar: &Cellar, name: Option<&str>, json: bool) -> Result<
     if tried == 0 && !json {
         ui.say(match lang {
             Lang::En => "no rule names a command or a webhook: alerts are told on the timeline alone\n",
-            Lang::Zh => "没有规则指定命令或 webhook：警报只写入时间线\n",
+            Lang::Zh => "没有规则指定命令或 webhook：告警只写入时间线\n",
         })?;
     }
     Ok(if failed == 0 { ExitStatus::Success } else { ExitStatus::No })
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,19 +1,18 @@
 //! `unstuck export`: everything that is recorded, for other programs.
 
 use serde::Serialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
-use unstuck_store::{
-    Bookmark, Exported, ExportedCall, ExportedProblem, ExportedSession, Selection, Since, UnreadEvent,
-};
+use unstuck_store::{Bookmark, Exported, Selection, Since, StoredSession};
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::commands::alerts::WireFired;
+use crate::event_line::WireEvent;
 use crate::exit::{CommandError, ExitStatus};
 use crate::find_session::find_session;
-use crate::moment;
+use crate::problem_page::WireProblem;
 use crate::since::{self, Moment};
 use crate::ui::Ui;
+use crate::wire_call::WireWholeCall;
 
 /// Hand out what is recorded: as JSON Lines, or as the file that other tools expect
 ///
@@ -86,51 +85,36 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ExportArgs) -> Result<Exi
         alerts: wants("alerts"),
     };
     let end = store.export(&selection, |row| match &row {
-        Exported::Session(session) => ui.json(&WireSession::new(session)),
-        Exported::Call(call) => ui.json(&WireCall::new(call)),
-        Exported::Event(event) => ui.json(&WireExportedEvent::new(event)),
-        Exported::Problem(problem) => ui.json(&WireProblem::new(problem)),
+        Exported::Session(session) => ui.json(&WireRow { record: "session", row: WireSession::new(session) }),
+        Exported::Call(call, text) => {
+            ui.json(&WireRow { record: "call", row: WireWholeCall::new(call, text) })
+        }
+        Exported::Event(event) => ui.json(&WireEvent::new(event)),
+        Exported::Problem(problem) => ui.json(&WireRow { record: "problem", row: WireProblem::new(problem) }),
         Exported::Alert(alert) => ui.json(&WireFired::new(alert)),
     })?;
     if let Some(Bookmark(bookmark)) = end {
-        ui.json(&WireBookmark { kind: "bookmark", bookmark })?;
+        ui.json(&WireRow { record: "bookmark", row: WireBookmark { bookmark } })?;
     }
     Ok(ExitStatus::Success)
 }
 
-/// JSON that stands in the store as a text, passed on unread where it fits on a line.
+/// A row with its type.
 #[derive(Serialize)]
-#[serde(untagged)]
-enum WireJson<'a> {
-    Nothing,
-    Unread(&'a RawValue),
-    Read(Value),
-    /// It was cut, and is JSON no more.
-    Text(&'a str),
-}
-
-impl<'a> WireJson<'a> {
-    fn new(text: &'a str) -> WireJson<'a> {
-        match serde_json::from_str::<&RawValue>(text) {
-            _ if text.is_empty() => WireJson::Nothing,
-            Ok(whole) if !text.contains(['\n', '\r']) => WireJson::Unread(whole),
-            Ok(_) => serde_json::from_str(text).map_or(WireJson::Text(text), WireJson::Read),
-            Err(_) => WireJson::Text(text),
-        }
-    }
+struct WireRow<T: Serialize> {
+    #[serde(rename = "type")]
+    record: &'static str,
+    #[serde(flatten)]
+    row: T,
 }
 
 #[derive(Serialize)]
 struct WireBookmark {
-    #[serde(rename = "type")]
-    kind: &'static str,
     bookmark: u64,
 }
 
 #[derive(Serialize)]
 struct WireSession<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
     name: &'a str,
     host: &'a str,
     cwd: &'a str,
@@ -141,169 +125,15 @@ struct WireSession<'a> {
 }
 
 impl<'a> WireSession<'a> {
-    fn new(session: &'a ExportedSession) -> WireSession<'a> {
+    fn new(session: &'a StoredSession) -> WireSession<'a> {
         WireSession {
-            kind: "session",
             name: &session.name,
             host: &session.host,
             cwd: &session.cwd,
-            first_at: moment::format_iso(session.first_at),
+            first_at: time::iso(session.first_at),
             first_at_ms: session.first_at,
-            last_at: moment::format_iso(session.last_at),
+            last_at: time::iso(session.last_at),
             last_at_ms: session.last_at,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    #[serde(rename = "type")]
-    record: &'static str,
-    call: i64,
-    session: &'a str,
-    call_id: &'a str,
-    agent: &'a str,
-    tool: &'a str,
-    state: &'a str,
-    asked_at: String,
-    asked_at_ms: u64,
-    ended_at: Option<String>,
-    ended_at_ms: Option<u64>,
-    took_ms: Option<u64>,
-    attempt: u64,
-    ok: Option<bool>,
-    outcome: Option<&'a str>,
-    code: Option<i64>,
-    kind: Option<&'a str>,
-    #[serde(rename = "errorType")]
-    error_type: Option<&'a str>,
-    retryable: Option<bool>,
-    rule: Option<&'a str>,
-    rung_before: &'a str,
-    rung_after: &'a str,
-    repeat: bool,
-    recovered_at: Option<String>,
-    recovered_at_ms: Option<u64>,
-    call_print: &'a str,
-    intent_print: &'a str,
-    cause_print: Option<&'a str>,
-    label: &'a str,
-    input: &'a str,
-    evidence: &'a str,
-    head: &'a str,
-    tail: &'a str,
-    omitted: u64,
-    verdict: WireJson<'a>,
-    life: WireJson<'a>,
-}
-
-impl<'a> WireCall<'a> {
-    fn new(call: &'a ExportedCall) -> WireCall<'a> {
-        WireCall {
-            record: "call",
-            call: call.number,
-            session: &call.session,
-            call_id: &call.key,
-            agent: &call.agent,
-            tool: &call.tool,
-            state: &call.state,
-            asked_at: moment::format_iso(call.asked_at),
-            asked_at_ms: call.asked_at,
-            ended_at: call.ended_at.map(moment::format_iso),
-            ended_at_ms: call.ended_at,
-            took_ms: call.took_ms,
-            attempt: call.attempt,
-            ok: call.ok,
-            outcome: call.outcome.as_deref(),
-            code: call.code,
-            kind: call.kind.as_deref(),
-            error_type: call.error_type.as_deref(),
-            retryable: call.retryable,
-            rule: call.rule.as_deref(),
-            rung_before: &call.rung_before,
-            rung_after: &call.rung_after,
-            repeat: call.repeat,
-            recovered_at: call.recovered_at.map(moment::format_iso),
-            recovered_at_ms: call.recovered_at,
-            call_print: &call.call_print,
-            intent_print: &call.intent_print,
-            cause_print: call.cause_print.as_deref(),
-            label: &call.label,
-            input: &call.input,
-            evidence: &call.evidence,
-            head: &call.head,
-            tail: &call.tail,
-            omitted: call.omitted,
-            verdict: WireJson::new(&call.verdict),
-            life: WireJson::new(&call.life),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct WireExportedEvent<'a> {
-    #[serde(rename = "type")]
-    record: &'static str,
-    seq: u64,
-    at: String,
-    at_ms: u64,
-    channel: &'a str,
-    event: &'a str,
-    session: Option<&'a str>,
-    call: Option<i64>,
-    body: WireJson<'a>,
-}
-
-impl<'a> WireExportedEvent<'a> {
-    fn new(event: &'a UnreadEvent) -> WireExportedEvent<'a> {
-        WireExportedEvent {
-            record: "event",
-            seq: event.seq.0,
-            at: moment::format_iso(event.at),
-            at_ms: event.at,
-            channel: &event.channel,
-            event: &event.kind,
-            session: event.session.as_deref(),
-            call: event.call,
-            body: WireJson::new(&event.body),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct WireProblem<'a> {
-    #[serde(rename = "type")]
-    record: &'static str,
-    cause: &'a str,
-    kind: &'a str,
-    rule: &'a str,
-    title: &'a str,
-    tools: WireJson<'a>,
-    count: u64,
-    first_at: String,
-    first_at_ms: u64,
-    last_at: String,
-    last_at_ms: u64,
-    resolved_at: Option<String>,
-    regressed_at: Option<String>,
-}
-
-impl<'a> WireProblem<'a> {
-    fn new(problem: &'a ExportedProblem) -> WireProblem<'a> {
-        WireProblem {
-            record: "problem",
-            cause: &problem.cause,
-            kind: &problem.kind,
-            rule: &problem.rule,
-            title: &problem.title,
-            tools: WireJson::new(&problem.tools),
-            count: problem.count,
-            first_at: moment::format_iso(problem.first_at),
-            first_at_ms: problem.first_at,
-            last_at: moment::format_iso(problem.last_at),
-            last_at_ms: problem.last_at,
-            resolved_at: problem.resolved_at.map(moment::format_iso),
-            regressed_at: problem.regressed_at.map(moment::format_iso),
         }
     }
 }

@@ -41,7 +41,8 @@ struct WireGc<'a> {
     copies: &'a [PathBuf],
     bytes_before: u64,
     bytes_after: u64,
-    sound: bool,
+    /// Nothing where it was not looked at.
+    sound: Option<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -69,7 +70,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitSta
             copies: &collected.copies,
             bytes_before: collected.before,
             bytes_after: collected.after,
-            sound: true,
+            sound: (!args.dry_run).then_some(true),
         })?,
         false => ui.say(&in_words(&collected, args.dry_run, lang))?,
     }
@@ -82,7 +83,7 @@ fn would(cellar: &Cellar) -> Result<Collected, CommandError> {
     let size = bytes(store.size()?);
     Ok(Collected {
         removed: store.expirable(&retention, now)?,
-        copies: store.drop_old_copies(&retention, now, true)?,
+        copies: store.expirable_copies(&retention, now)?,
         before: size,
         after: size,
         ..Collected::default()
@@ -104,7 +105,7 @@ fn collect(cellar: &Cellar, lang: Lang) -> Result<Collected, CommandError> {
     }
     let mut removed = store.expire(&retention, now, &mut goes_on)?;
     removed += store.cap_standing(retention.standing_rows, &mut goes_on)?;
-    let copies = store.drop_old_copies(&retention, now, false)?;
+    let copies = store.expire_copies(&retention, now)?;
     store.sweep_spool();
     store.sweep_tool_errors()?;
     let mut still_free = || {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use unstuck_judge::Lang;
 use unstuck_store::{Removed, Store, StoreError};
 use unstuck_wire::clean::Cleaner;
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::commands::alerts;
@@ -74,7 +75,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HeartbeatArgs) -> Result<
             undelivered: beat.delivered.failed,
             removed: beat.removed.into(),
             folded: beat.folded,
-            took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            took_ms: time::span_ms(begun.elapsed()),
         })?,
         (false, true) => {}
         (false, false) => {
@@ -119,7 +120,8 @@ fn alert(
 /// The same beside another command, whose answer has been printed by then: whoever looks at the store also keeps its alerts
 /// going. What does not work now is left to the next.
 pub(crate) fn alert_quietly(lang: Lang, cellar: &Cellar) {
-    if let Ok(mut store) = cellar.to_write() {
+    // Whether there is a store at all is asked first: looking must not make one.
+    if let Ok(mut store) = cellar.to_read().and_then(|_| cellar.to_write()) {
         let _the_next_one_will = alert(lang, cellar, &mut store, &cellar.cleaner());
     }
 }
@@ -139,7 +141,7 @@ fn in_words(beat: &Beat, lang: Lang) -> String {
     let calls = sealed.len();
     tell(calls > 0, format!("sealed {calls} dead calls"), format!("封存 {calls} 个失联的调用"));
     let names = fired.join(", ");
-    tell(!fired.is_empty(), format!("alerts fired: {names}"), format!("触发警报：{names}"));
+    tell(!fired.is_empty(), format!("alerts fired: {names}"), format!("触发告警：{names}"));
     let (arrived, failed) = (delivered.arrived, delivered.failed);
     tell(arrived > 0, format!("delivered {arrived}"), format!("已送达 {arrived} 个"));
     tell(

@@ -10,6 +10,7 @@ use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Retry, Ruling
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::generic::{self, Happened, Payload, WireAnswer, WireRetryAdvice};
 use unstuck_wire::report::Report;
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::desk::{self, Desk};
@@ -249,7 +250,7 @@ fn advice(retry: Retry) -> WireRetryAdvice {
     match retry {
         Retry::Again { wait, attempt, of, limit_factor } => WireRetryAdvice::Again {
             again: true,
-            wait_ms: cellar::millis(wait),
+            wait_ms: time::span_ms(wait),
             attempt,
             of,
             limit_factor: f64::from(limit_factor.0) / 1000.0,
@@ -257,7 +258,7 @@ fn advice(retry: Retry) -> WireRetryAdvice {
         Retry::Stop { why, come_back_after } => WireRetryAdvice::Stop {
             again: false,
             why: why.word(),
-            come_back_ms: come_back_after.map(cellar::millis),
+            come_back_ms: come_back_after.map(time::span_ms),
         },
     }
 }

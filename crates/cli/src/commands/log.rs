@@ -6,9 +6,10 @@ use unstuck_judge::Lang;
 use unstuck_store::{Bookmark, Channel, FileMark, Store, StoreError, StoredSession, Wanted};
 
 use crate::cellar::Cellar;
-use crate::event_line;
+use crate::event_line::{self, WireEvent};
 use crate::exit::{CommandError, ExitStatus};
 use crate::find_session::find_session;
+use crate::lines;
 use crate::reader::{self, Pause};
 use crate::ui::Ui;
 
@@ -54,6 +55,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &LogArgs) -> Result<ExitSt
     let wanted = Wanted {
         session: args.session.as_deref().map(|name| find_session(&store, name)).transpose()?.map(|it| it.id),
         channel: args.channel.as_deref().and_then(|word| word.parse::<Channel>().ok()),
+        from: None,
     };
     let begin = begin(&store, &wanted, args)?;
     let seen = begin.max(store.newest()?);
@@ -160,8 +162,8 @@ fn show(
     store.events(wanted, after, up_to, |event| {
         any = true;
         match json {
-            true => ui.say(&event_line::to_json(event)),
-            false => ui.say(&event_line::of_timeline(&event.read(), lang)),
+            true => ui.say(&lines::json(&WireEvent::new(&event))),
+            false => ui.say(&event_line::of_timeline(&event, lang)),
         }
     })?;
     Ok(any)

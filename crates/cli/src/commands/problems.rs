@@ -10,7 +10,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::moment;
 use crate::nearest::nearest;
 use crate::plain;
-use crate::problem_page::{TREND, WireProblem, sparkline, state_word};
+use crate::problem_page::{TREND, WireStandingProblem, sparkline, state_word};
 use crate::ui::Ui;
 
 /// How much of a fingerprint is shown; it is enough to name the problem.
@@ -94,7 +94,7 @@ fn list(ui: &mut Ui, cellar: &Cellar, args: &ProblemsArgs) -> Result<ExitStatus,
     let rows = wanted.iter().map(|(state, it)| (*state, it, trends.get(&it.cause).unwrap_or(&silent)));
     if args.json {
         for (state, problem, trend) in rows {
-            ui.json(&WireProblem::new(problem, state, trend))?;
+            ui.json(&WireStandingProblem::new(problem, state, trend))?;
         }
         return Ok(ExitStatus::Success);
     }

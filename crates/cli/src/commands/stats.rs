@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use unstuck_judge::{Kind, Lang};
 use unstuck_store::{ATTEMPTS, GroupBy, Stats, StatsKey, StatsScope};
+use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::columns::{self, Side};
@@ -42,10 +43,9 @@ pub(crate) struct StatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &StatsArgs) -> Result<ExitStatus, CommandError> {
     let store = cellar.to_read()?;
-    let passed = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let scope = StatsScope {
         session: args.session.as_deref().map(|name| find_session(&store, name)).transpose()?.map(|it| it.id),
-        since: args.since.map(|span| cellar::now().saturating_sub(passed(span))),
+        since: args.since.map(|span| cellar::now().saturating_sub(time::span_ms(span))),
     };
     let by: Option<GroupBy> = args.by.as_deref().and_then(|word| word.parse().ok());
     let groups = store.stats(&scope, by)?;
@@ -82,7 +82,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 fn name(key: &StatsKey) -> String {
     match key {
         StatsKey::All => String::new(),
-        StatsKey::Day(day) => moment::format_day(*day),
+        StatsKey::Day(day) => time::iso_day(*day),
         StatsKey::Name(name) => plain::short(name, 40),
     }
 }
@@ -285,7 +285,7 @@ impl<'s> WireStats<'s> {
             by: by.map(GroupBy::word),
             key: match key {
                 StatsKey::All => None,
-                StatsKey::Day(day) => Some(moment::format_day(*day)),
+                StatsKey::Day(day) => Some(time::iso_day(*day)),
                 StatsKey::Name(name) => Some(name.clone()),
             },
             calls: stats.calls,

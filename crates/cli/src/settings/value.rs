@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unstuck_judge::Lang;
+use unstuck_wire::time;
 
 /// One value, whatever layer it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +128,7 @@ pub(crate) struct Time(pub(crate) Duration);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
+        let millis = time::span_ms(self.0);
         // Weeks are understood but not said: 30d and 28d stand better side by side than 30d and 4w. So is a single day.
         let units = if self.0 <= A_DAY { &TIME_UNITS[2..] } else { &TIME_UNITS[1..] };
         f.pad(&in_units(millis, units, "0s"))

@@ -82,7 +82,7 @@ fn a_command_gets_the_alert_as_one_line_and_only_once() {
     );
     assert_eq!((&told["test"], &told["id"]), (&false.into(), &fired(&world)["id"]));
     let events = world.run(&["log", "--json", "--channel", "monitor"], "").json_lines();
-    assert_eq!(events.iter().filter(|event| event["type"] == "alert").count(), 1, "{events:?}");
+    assert_eq!(events.iter().filter(|event| event["event"] == "alert").count(), 1, "{events:?}");
 }
 
 #[test]

@@ -61,6 +61,24 @@ fn a_part_can_be_asked_for() {
 }
 
 #[test]
+fn a_thing_looks_the_same_wherever_it_is_printed() {
+    let world = World::with_failures();
+    let exported = export(&world, &[]);
+    let first = |kind: &str| exported.iter().find(|line| line["type"] == kind).unwrap();
+    let shown = |what: &Value, beside: &[&str]| {
+        let what = what.as_str().map_or(what.to_string(), str::to_owned);
+        let mut shown = world.run(&["show", "--json", &what], "").json();
+        beside.iter().for_each(|key| assert!(shown.as_object_mut().unwrap().remove(*key).is_some(), "{key}"));
+        shown
+    };
+    let (call, problem) = (first("call"), first("problem"));
+    assert_eq!(&shown(&call["call"], &["attempts", "events"]), call);
+    let beside = ["state", "trend", "sessions", "calls", "remedies"];
+    assert_eq!(&shown(&problem["cause"], &beside), problem);
+    assert_eq!(&world.run(&["log", "--json"], "").json_lines()[0], first("event"));
+}
+
+#[test]
 fn a_recorded_run_comes_out_whole() {
     let world = World::empty();
     let traces = repository("traces/scenarios/calls.jsonl");

@@ -118,7 +118,7 @@ fn an_event_as_json_holds_its_bookmark_its_time_twice_and_its_body() {
     assert_eq!(first["seq"], 1);
     assert_eq!(first["at"], "2026-01-21T15:30:16.000Z");
     assert_eq!(first["at_ms"], MORNING);
-    assert_eq!((&first["channel"], &first["type"]), (&Value::from("progress"), &Value::from("tool:start")));
+    assert_eq!((&first["channel"], &first["event"]), (&Value::from("progress"), &Value::from("tool:start")));
     assert_eq!((&first["session"], &first["call"]), (&Value::from("alpha-one"), &Value::from(1)));
     assert_eq!(first["body"]["label"], "true");
 }
@@ -141,7 +141,7 @@ fn a_follower_sees_everything_once_and_in_order_while_others_write() {
                 }
             });
         }
-        let ends = |line: &Value| line["type"] == "tool:end";
+        let ends = |line: &Value| line["event"] == "tool:end";
         let mut seen: Vec<Value> = Vec::new();
         for line in output.lines() {
             seen.push(serde_json::from_str(&line.unwrap()).unwrap());

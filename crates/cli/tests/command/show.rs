@@ -91,7 +91,7 @@ fn a_call_is_shown_in_chinese() {
 #[test]
 fn a_call_may_be_named_in_several_ways() {
     let world = recovered();
-    let number = |what: &str| world.run(&["show", "--json", what], "").json()["id"].clone();
+    let number = |what: &str| world.run(&["show", "--json", what], "").json()["call"].clone();
     for (what, id) in [("1", 1), ("#1", 1), ("toolu_a2", 2), ("toolu_b", 3), (" 3 ", 3)] {
         assert_eq!(number(what), id, "{what}");
     }
@@ -118,7 +118,7 @@ fn a_call_as_json_holds_all_that_is_known() {
     let states: Vec<&Value> = shown["life"].as_array().unwrap().iter().map(|step| &step["state"]).collect();
     assert_eq!(states, ["pending", "executing", "failed"]);
     let attempts: Vec<_> =
-        shown["attempts"].as_array().unwrap().iter().map(|call| (&call["id"], &call["attempt"])).collect();
+        shown["attempts"].as_array().unwrap().iter().map(|call| (&call["call"], &call["attempt"])).collect();
     assert_eq!(json!(attempts), json!([[1, 1], [2, 2], [3, 3]]));
     assert_eq!(
         (&shown["type"], &shown["kind"], &shown["state"]),
@@ -130,7 +130,7 @@ fn a_call_as_json_holds_all_that_is_known() {
     assert_eq!(shown["recovered_at_ms"], MORNING + 20_100);
     let events = shown["events"].as_array().unwrap();
     assert!(events.iter().all(|event| event["call"] == 2), "{events:?}");
-    assert_eq!(events[0]["type"], "tool:start");
+    assert_eq!(events[0]["event"], "tool:start");
 }
 
 #[test]

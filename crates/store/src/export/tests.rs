@@ -19,7 +19,7 @@ fn export(sample: &Sample, selection: &Selection) -> (String, Option<u64>) {
     let end = sample.store.export(selection, |row| {
         words.push(match row {
             Exported::Session(session) => session.name,
-            Exported::Call(call) => format!("#{}", call.number),
+            Exported::Call(call, _) => format!("#{}", call.id),
             Exported::Event(event) => format!("@{}", event.seq.0),
             Exported::Problem(problem) => problem.cause,
             Exported::Alert(alert) => alert.name,
@@ -31,8 +31,8 @@ fn export(sample: &Sample, selection: &Selection) -> (String, Option<u64>) {
 
 fn sample() -> Sample {
     let sample = Sample::made_at(0);
-    sample.session(1, "a", 10);
-    sample.session(2, "b", 20);
+    sample.session("a", 10);
+    sample.session("b", 20);
     sample.failed(1, 1, 10, "e1", "x");
     sample.failed(2, 2, 20, "e2", "x");
     sample.sql("INSERT INTO alert VALUES (1, 'halted', 0, 15, 1.0, 'x', '[]', 0)");
@@ -52,6 +52,8 @@ fn everything_is_handed_out_in_order_with_the_place_to_go_on_from() {
     check(&Selection { since: Since::Bookmark(Bookmark(1)), ..everything() }, "b #2 @2 e2 halted");
     check(&Selection { since: Since::Bookmark(Bookmark(1)), alerts: false, ..everything() }, "b #2 @2 e2");
     check(&Selection { since: Since::Bookmark(Bookmark(2)), alerts: false, ..everything() }, "");
+    check(&Selection { since: Since::Bookmark(Bookmark(u64::MAX)), alerts: false, ..everything() }, "");
+    check(&Selection { since: Since::Moment(u64::MAX), ..everything() }, "");
     assert_eq!(
         export(&sample, &Selection { session: Some("c".to_owned()), ..everything() }),
         (String::new(), None)
@@ -77,7 +79,7 @@ fn the_bookmark_never_goes_back() {
 #[test]
 fn more_rows_than_fit_on_a_page_are_all_there_once() {
     let sample = Sample::made_at(0);
-    sample.session(1, "a", 10);
+    sample.session("a", 10);
     let rows = 2 * u64::from(PAGE) + 1;
     for n in 1..=rows {
         sample.failed(n.cast_signed(), 1, n, &format!("e{n:04}"), "x");

@@ -26,8 +26,8 @@ fn found_in(folder: &Path, word: &str) -> Vec<String> {
 /// Two sessions that met one cause, each in its own words.
 fn two_sessions() -> Sample {
     let sample = Sample::made_at(NOW - 400 * DAYS);
-    sample.session(1, "kept", NOW);
-    sample.session(2, SECRET, NOW);
+    sample.session("kept", NOW);
+    sample.session(SECRET, NOW);
     sample.failed(1, 1, NOW - 9 * DAYS, "both", "an ordinary line");
     for n in 0..450 {
         sample.failed(10 + n, 2, NOW - 8 * DAYS, "both", &format!("{SECRET} {n}"));
@@ -102,7 +102,7 @@ fn a_reader_keeps_a_purge_from_being_final_and_the_next_one_ends_it() {
 #[test]
 fn everything_before_a_moment_goes_and_the_rest_stays() {
     let mut sample = two_sessions();
-    sample.session(3, "ancient", NOW - 300 * DAYS);
+    sample.session("ancient", NOW - 300 * DAYS);
     sample.failed(901, 3, NOW - 300 * DAYS, "ancient", "ancient words");
     let what = Purge::Before(NOW - DAYS);
     let would = sample.store.purgeable(&what, CopiesToo::IfOlder).unwrap();

@@ -12,8 +12,8 @@ fn expire(sample: &mut Sample, retention: &Retention) -> Removed {
 #[test]
 fn what_is_older_than_its_limit_goes_and_takes_its_problem_along() {
     let mut sample = Sample::made_at(NOW - 400 * DAYS);
-    sample.session(1, "old", NOW - 300 * DAYS);
-    sample.session(2, "new", NOW);
+    sample.session("old", NOW - 300 * DAYS);
+    sample.session("new", NOW);
     sample.failed(1, 1, NOW - 300 * DAYS, "gone", "x");
     sample.failed(2, 1, NOW - 300 * DAYS, "stays", "x");
     sample.failed(3, 2, NOW - 40 * DAYS, "stays", "x");
@@ -34,7 +34,7 @@ fn what_is_older_than_its_limit_goes_and_takes_its_problem_along() {
 #[test]
 fn an_old_transcript_recorded_into_a_young_store_stays() {
     let mut sample = Sample::made_at(NOW - DAYS);
-    sample.session(1, "replayed", NOW - 300 * DAYS);
+    sample.session("replayed", NOW - 300 * DAYS);
     sample.failed(1, 1, NOW - 300 * DAYS, "e1", "x");
     assert_eq!(expire(&mut sample, &Retention::default()), Removed::default());
 }
@@ -77,7 +77,7 @@ fn no_slice_is_larger_than_promised_and_whoever_has_no_time_left_stops() {
 #[test]
 fn a_store_that_is_too_large_loses_its_oldest_first() {
     let mut sample = Sample::made_at(NOW - DAYS);
-    sample.session(1, "s", NOW);
+    sample.session("s", NOW);
     let long = "long ".repeat(500);
     for n in 1..=900 {
         sample.failed(n, 1, NOW - 1000 + n.unsigned_abs(), "e1", &long);
@@ -102,8 +102,8 @@ fn a_store_that_is_too_large_loses_its_oldest_first() {
 #[test]
 fn the_ladder_of_a_silent_session_goes_and_a_crowded_one_keeps_the_newest() {
     let mut sample = Sample::made_at(0);
-    sample.session(1, "silent", NOW - 8 * DAYS);
-    sample.session(2, "busy", NOW);
+    sample.session("silent", NOW - 8 * DAYS);
+    sample.session("busy", NOW);
     for n in 0..450 {
         sample.sql(&format!("INSERT INTO standing VALUES (1, 1, {n}, {n}, x'00')"));
         sample.sql(&format!("INSERT INTO standing VALUES (2, 1, {n}, {n}, x'00')"));
@@ -123,9 +123,9 @@ fn old_copies_go_and_the_newest_stays_however_old() {
         let name = format!("timeline-format1-{}.db", NOW - age * DAYS);
         fs::write(sample.root.backups().join(name), "x").unwrap();
     }
-    let drop = |dry| sample.store.drop_old_copies(&Retention::default(), NOW, dry).unwrap();
-    let would = drop(true);
-    assert_eq!((would.len(), drop(false)), (3, would));
-    assert_eq!(drop(false), Vec::<PathBuf>::new());
+    let expire = || sample.store.expire_copies(&Retention::default(), NOW).unwrap();
+    let would = sample.store.expirable_copies(&Retention::default(), NOW).unwrap();
+    assert_eq!((would.len(), expire()), (3, would));
+    assert_eq!(expire(), Vec::<PathBuf>::new());
     assert_eq!(fs::read_dir(sample.root.backups()).unwrap().count(), 1);
 }
