@@ -47,12 +47,12 @@ pub(crate) fn open(
     let path = root.timeline();
     root::check_file(&path)?;
     match connect(&path, patience) {
-        Ok(connection) => checked(root, connection, access, now),
+        Ok(connection) => checked(root, connection, access, patience, now),
         Err(error) if path.exists() => Err(error),
         Err(_) => match access {
             Access::Write => {
-                make(root, now)?;
-                checked(root, connect(&path, patience)?, access, now)
+                make(root, patience, now)?;
+                checked(root, connect(&path, patience)?, access, patience, now)
             }
             Access::Read => Err(StoreError::Missing { path: root.path().to_owned() }),
         },
@@ -102,6 +102,7 @@ fn checked(
     root: &Root,
     mut connection: Connection,
     access: Access,
+    patience: Duration,
     now: u64,
 ) -> Result<Connection, StoreError> {
     let path = root.timeline();
@@ -111,15 +112,15 @@ fn checked(
         return Err(StoreError::TooNew { path, found, known });
     }
     if found < known {
-        let _held = root.lock()?;
+        let _held = root.lock(patience)?;
         migrate::run(root, &mut connection, migrate::STEPS, now)?;
     }
     Ok(connection)
 }
 
 /// Makes the database aside and puts it in its place when it is complete, so that nobody ever meets half of it.
-fn make(root: &Root, now: u64) -> Result<(), StoreError> {
-    let _held = root.lock()?;
+fn make(root: &Root, patience: Duration, now: u64) -> Result<(), StoreError> {
+    let _held = root.lock(patience)?;
     let path = root.timeline();
     if path.exists() {
         return Ok(());
@@ -184,7 +185,7 @@ pub(crate) fn set_aside_if_damaged(
     patience: Duration,
     now: u64,
 ) -> Result<Option<PathBuf>, StoreError> {
-    let _held = root.lock()?;
+    let _held = root.lock(patience)?;
     let path = root.timeline();
     if !path.exists() || is_sound(&path, patience)? || is_sound(&path, patience)? {
         return Ok(None);

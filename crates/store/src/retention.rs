@@ -386,8 +386,7 @@ impl Store {
 
     /// Removes empty files of the spool that nobody writes to any more.
     pub fn sweep_spool(&self) -> u64 {
-        let folder = self.root().spool();
-        spool::remove_empty(&folder, &folder.join("spool.jsonl"))
+        spool::remove_empty(&self.root().spool())
     }
 
     /// What [`Store::expire`] would remove for its age, counted without removing it.

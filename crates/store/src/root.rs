@@ -1,8 +1,10 @@
 //! The folder that holds everything: ours alone, never somebody else's, never followed through a link.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::error::StoreError;
 use crate::filesystem::{self, Filesystem};
@@ -76,12 +78,26 @@ impl Root {
         self.path.join("sessions")
     }
 
-    /// Held while the database is made or set aside, which no two processes may do at once.
-    pub(crate) fn lock(&self) -> Result<File, StoreError> {
+    /// Held while the database is made or set aside, which no two processes may do at once. Whoever was stopped while he
+    /// held it must not stop all others.
+    pub(crate) fn lock(&self, patience: Duration) -> Result<File, StoreError> {
+        const PAUSE: Duration = Duration::from_millis(5);
         let path = self.path.join("lock");
         let file = private(&path).map_err(StoreError::io("open", &path))?;
-        file.lock().map_err(StoreError::io("lock", &path))?;
-        Ok(file)
+        let mut waited = Duration::ZERO;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
+                Err(TryLockError::WouldBlock) if waited >= patience => {
+                    return Err(StoreError::Busy { path });
+                }
+                Err(TryLockError::WouldBlock) => {
+                    thread::sleep(PAUSE);
+                    waited += PAUSE;
+                }
+            }
+        }
     }
 }
 

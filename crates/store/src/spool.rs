@@ -5,9 +5,11 @@
 //! transaction that takes it in, and stays noted as long as the line stands in the spool.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{Read, Seek, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -19,9 +21,13 @@ use crate::stored_entry::{FORMAT, StoredEntry, StoredLine};
 
 /// A spool that nobody takes in must not fill the disk.
 const LARGEST: u64 = 256 * 1024 * 1024;
+/// A file that has grown to this is put away under a number, so that taking it in never means reading much at once.
+const PUT_AWAY: u64 = 256 * 1024;
 /// Lines that cannot be read are kept beside the others, up to this much.
 const UNREADABLE_MAX: u64 = 1024 * 1024;
 const UNREADABLE: &str = "unreadable.txt";
+/// How long somebody who holds a file of the spool is waited for. It takes him a moment, unless he was stopped in it.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The spool of one folder.
 #[derive(Debug, Clone)]
@@ -67,18 +73,51 @@ impl Spool {
             .map_err(|error| StoreError::io("write", &self.file)(error.into()))?;
         bytes.push(b'\n');
         root::make_folder(&self.folder)?;
-        let wrong = |verb| StoreError::io(verb, &self.file);
-        let mut file = root::private(&self.file).map_err(wrong("open"))?;
-        // Whoever empties the spool holds it alone for a moment.
-        file.lock_shared().map_err(wrong("lock"))?;
-        if file.metadata().map_err(wrong("look at"))?.len() > LARGEST {
-            return Err(StoreError::Full { path: self.file.clone() });
+        if self.size() > LARGEST {
+            return Err(StoreError::Full { path: self.folder.clone() });
         }
-        let written = file.write(&bytes).map_err(wrong("write"))?;
+        // Whoever stopped while he held the common file must not stop us: then this line gets a file of its own.
+        let (mut file, path) = match self.held_in_common() {
+            Ok(file) => (file, self.file.clone()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let own = self.folder.join(format!("{id:016x}.jsonl"));
+                (root::private(&own).map_err(StoreError::io("open", &own))?, own)
+            }
+            Err(error) => return Err(StoreError::io("open", &self.file)(error)),
+        };
+        let written = file.write(&bytes).map_err(StoreError::io("write", &path))?;
         match written == bytes.len() {
             true => Ok(()),
-            false => Err(StoreError::Full { path: self.file.clone() }),
+            false => Err(StoreError::Full { path }),
         }
+    }
+
+    /// The file that all append to, held together with others who append. Who empties it or puts it away holds it alone.
+    fn held_in_common(&self) -> io::Result<File> {
+        loop {
+            let file = root::private(&self.file)?;
+            wait_for(|| file.try_lock_shared())?;
+            if !is_still(&file, &self.file) {
+                continue;
+            }
+            if file.metadata()?.len() < PUT_AWAY {
+                return Ok(file);
+            }
+            drop(file);
+            self.put_away()?;
+        }
+    }
+
+    /// Gives the file that all append to a number of its own, so that the next line begins a new one.
+    fn put_away(&self) -> io::Result<()> {
+        let file = root::private(&self.file)?;
+        wait_for(|| file.try_lock())?;
+        if !is_still(&file, &self.file) || file.metadata()?.len() < PUT_AWAY {
+            return Ok(());
+        }
+        let number = |path: PathBuf| path.file_stem()?.to_str()?.strip_prefix("spool-")?.parse::<u64>().ok();
+        let last = self.files().into_iter().filter_map(number).max().unwrap_or(0);
+        fs::rename(&self.file, self.folder.join(format!("spool-{:08}.jsonl", last + 1)))
     }
 
     /// Is something waiting?
@@ -110,10 +149,13 @@ impl Spool {
         most: usize,
         take: &dyn Take,
     ) -> Result<Vec<Taken>, rusqlite::Error> {
-        let mut noted = Noted::load(connection)?;
+        let mut noted = Noted { connection, seen: HashSet::new() };
         let mut room = most;
         let mut all = Vec::new();
         for path in self.files() {
+            if room == 0 {
+                return Ok(all);
+            }
             // A file that cannot be read now is there the next time.
             let mut content = Vec::new();
             let read = root::existing(&path).and_then(|mut file| file.read_to_end(&mut content));
@@ -121,10 +163,12 @@ impl Spool {
                 continue;
             }
             let mut taken = Taken { path, content, unreadable: Vec::new(), whole: true, entries: 0 };
-            taken.read(connection, &mut noted, &mut room, take)?;
+            taken.read(&mut noted, &mut room, take)?;
             all.push(taken);
         }
-        noted.forget_what_is_gone(connection)?;
+        if all.iter().all(|taken| taken.whole) {
+            noted.forget_what_is_gone()?;
+        }
         Ok(all)
     }
 
@@ -135,7 +179,7 @@ impl Spool {
         }
     }
 
-    fn empty(&self, taken: &Taken) -> std::io::Result<()> {
+    fn empty(&self, taken: &Taken) -> io::Result<()> {
         if !taken.unreadable.is_empty() {
             let mut file = root::private(&self.folder.join(UNREADABLE))?;
             if file.metadata()?.len() < UNREADABLE_MAX {
@@ -143,7 +187,7 @@ impl Spool {
             }
         }
         let mut file = root::existing(&taken.path)?;
-        file.lock()?;
+        wait_for(|| file.try_lock())?;
         let mut now = Vec::new();
         file.rewind()?;
         file.read_to_end(&mut now)?;
@@ -162,8 +206,7 @@ impl Spool {
 impl Taken {
     fn read(
         &mut self,
-        connection: &Connection,
-        noted: &mut Noted,
+        noted: &mut Noted<'_>,
         room: &mut usize,
         take: &dyn Take,
     ) -> Result<(), rusqlite::Error> {
@@ -177,7 +220,7 @@ impl Taken {
                 }
                 None => blake3::hash(line).to_hex()[..16].to_owned(),
             };
-            let is_known = noted.has(&id);
+            let is_known = noted.has(&id)?;
             if !is_known && *room == 0 {
                 self.whole = false;
                 continue;
@@ -201,7 +244,7 @@ impl Taken {
                 Some(entry) => take.entry(&entry)?,
                 None => take.unreadable(&String::from_utf8_lossy(&line[..line.len().min(80)]))?,
             }
-            noted.add(connection, id)?;
+            noted.add(&id)?;
             *room -= 1;
             self.entries += 1;
         }
@@ -215,44 +258,82 @@ fn is_of_newer_format(line: &[u8]) -> bool {
 }
 
 /// The ids that were taken in and may still stand in the spool.
-struct Noted {
-    before: HashSet<String>,
+struct Noted<'c> {
+    connection: &'c Connection,
+    /// Those that stood in what was read.
     seen: HashSet<String>,
 }
 
-impl Noted {
-    fn load(connection: &Connection) -> Result<Noted, rusqlite::Error> {
-        let mut statement = connection.prepare_cached("SELECT id FROM taken")?;
-        let before = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(Noted { before, seen: HashSet::new() })
+impl Noted<'_> {
+    /// Was this one taken in?
+    fn has(&mut self, id: &str) -> Result<bool, rusqlite::Error> {
+        let is_new = self.seen.insert(id.to_owned());
+        let mut statement = self.connection.prepare_cached("SELECT 1 FROM taken WHERE id = ?1")?;
+        Ok(!is_new || statement.exists([id])?)
     }
 
-    fn has(&mut self, id: &str) -> bool {
-        !self.seen.insert(id.to_owned()) || self.before.contains(id)
-    }
-
-    fn add(&mut self, connection: &Connection, id: String) -> Result<(), rusqlite::Error> {
-        connection.prepare_cached("INSERT INTO taken (id) VALUES (?1)")?.execute([id])?;
+    fn add(&mut self, id: &str) -> Result<(), rusqlite::Error> {
+        self.connection.prepare_cached("INSERT INTO taken (id) VALUES (?1)")?.execute([id])?;
         Ok(())
     }
 
-    fn forget_what_is_gone(&self, connection: &Connection) -> Result<(), rusqlite::Error> {
-        let mut statement = connection.prepare_cached("DELETE FROM taken WHERE id = ?1")?;
-        for id in self.before.difference(&self.seen) {
+    /// Only for those who have read all there is: what they have not seen stands in the spool no more.
+    fn forget_what_is_gone(&self) -> Result<(), rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached("SELECT id FROM taken")?;
+        let noted: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut statement = self.connection.prepare_cached("DELETE FROM taken WHERE id = ?1")?;
+        for id in noted.iter().filter(|id| !self.seen.contains(*id)) {
             statement.execute([id])?;
         }
         Ok(())
     }
 }
 
-/// Removes files of the spool that are empty. Only where no process can be about to write to one of its own.
-pub(crate) fn remove_empty(folder: &Path, keep: &Path) -> u64 {
+/// Removes files of the spool that are empty. Nobody can be about to write to one: it is held alone while it goes.
+pub(crate) fn remove_empty(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
-    let is_empty = |path: &PathBuf| path != keep && fs::metadata(path).is_ok_and(|found| found.len() == 0);
-    entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(is_empty)
-        .filter(|path| fs::remove_file(path).is_ok())
-        .count() as u64
+    let remove = |path: PathBuf| -> io::Result<bool> {
+        let file = root::existing(&path)?;
+        if file.try_lock().is_err() || file.metadata()?.len() > 0 {
+            return Ok(false);
+        }
+        fs::remove_file(&path).map(|()| true)
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let lines = paths.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    lines.filter(|path| remove(path.clone()).unwrap_or(false)).count() as u64
+}
+
+/// Tries to get a lock, for a while.
+fn wait_for(lock: impl Fn() -> Result<(), TryLockError>) -> io::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(2);
+    let mut waited = Duration::ZERO;
+    loop {
+        match lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if waited >= LOCK_PATIENCE => {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Err(TryLockError::WouldBlock) => {
+                thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+        }
+    }
+}
+
+/// Is this file still the one that stands there, and not one that was put away or removed meanwhile?
+#[cfg(unix)]
+fn is_still(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let same =
+        |ours: fs::Metadata, there: fs::Metadata| (ours.dev(), ours.ino()) == (there.dev(), there.ino());
+    file.metadata().is_ok_and(|ours| fs::symlink_metadata(path).is_ok_and(|there| same(ours, there)))
+}
+
+/// Where files that are open can be neither renamed nor removed.
+#[cfg(not(unix))]
+fn is_still(_file: &File, _path: &Path) -> bool {
+    true
 }
