@@ -3,10 +3,12 @@
 
 use std::fs;
 
-/// The process with this number, as it is kept: `pid:start`. Empty where there is no such process.
+/// The process with this number, as it is kept: `pid:start`. One that is gone already has no start. Empty where nobody can
+/// tell.
 pub(crate) fn owner(pid: u32) -> String {
     match start(pid) {
         Some(start) => format!("{pid}:{start}"),
+        None if can_tell() => format!("{pid}:"),
         None => String::new(),
     }
 }
@@ -48,6 +50,7 @@ mod tests {
         if can_tell() {
             let (pid, _) = own.split_once(':').unwrap();
             assert!(!is_alive(&format!("{pid}:1")));
+            assert!(!is_alive(&owner(u32::MAX)));
         }
     }
 

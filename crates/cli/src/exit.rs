@@ -125,9 +125,10 @@ impl CommandError {
                     Some("update unstuck, or point `store.state-dir` elsewhere".to_owned())
                 }
                 StoreError::Busy { .. } => Some("another process is writing; run it again".to_owned()),
-                StoreError::Full { .. } => {
-                    Some("free some space; `unstuck purge --before 7d` and `unstuck gc` help".to_owned())
-                }
+                StoreError::Full { .. } => Some(
+                    "free some space on that disk; afterwards `unstuck gc` makes the store smaller"
+                        .to_owned(),
+                ),
                 StoreError::Damaged { .. } => {
                     Some("run it again: the file is checked and set aside".to_owned())
                 }

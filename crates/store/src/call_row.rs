@@ -165,7 +165,7 @@ impl Clerk<'_> {
         self.connection
             .prepare_cached(
                 "UPDATE call SET state = ?2, ended_at = ?3, took_ms = ?4, ok = ?5, outcome = ?6, code = ?7, kind = ?8,
-                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14
+                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14, sealed_from = NULL
                  WHERE id = ?1",
             )?
             .execute((

@@ -77,7 +77,7 @@ impl Clerk<'_> {
         let who = &asked.who;
         let session = self.session(who)?;
         let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
-        said.sealed.extend(self.seal_dead(session, who.at)?);
+        said.sealed.extend(self.dead_calls(session, who.at)?);
         if let Some(found) = self.find(session, &asked.key)? {
             said.call = Some(found.id);
             if found.state == CallState::Denied && found.rung_before >= Rung::Deny {
@@ -96,7 +96,8 @@ impl Clerk<'_> {
         let refused = rung >= Rung::Deny && self.bench.mode == Mode::Full;
         let state = if refused { CallState::Denied } else { CallState::Executing };
         let mut life = life::begun(who.at);
-        life::add(&mut life, who.at, state, said.text.as_deref().unwrap_or_default());
+        let note = said.text.as_deref().filter(|_| refused);
+        life::add(&mut life, who.at, state, note.unwrap_or_default());
         let (call, attempt) = self.insert(session, asked, state, rung, &life)?;
         said.call = Some(call);
         if refused {
@@ -130,7 +131,7 @@ impl Clerk<'_> {
         if found.state.may_become(state) {
             self.close(session, &found, ended, state, &mut said)?;
         }
-        said.sealed.extend(self.seal_dead(session, who.at)?);
+        said.sealed.extend(self.dead_calls(session, who.at)?);
         Ok(said)
     }
 
@@ -310,7 +311,8 @@ impl Clerk<'_> {
     fn user_spoke_if(&self, spoke: bool, session: i64, who: &Who) -> Result<Said, rusqlite::Error> {
         let mut said = Said::default();
         if spoke {
-            said.sealed = seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+            seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+            said.sealed = self.untold(session)?;
             let _nothing = standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke)?;
         }
         Ok(said)
@@ -318,8 +320,8 @@ impl Clerk<'_> {
 
     pub(crate) fn over(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
-        let sealed = seal::all_open(self.connection, session, who.at, self.bench.lang)?;
-        Ok(Said { sealed, ..Said::default() })
+        seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+        Ok(Said { sealed: self.untold(session)?, ..Said::default() })
     }
 
     pub(crate) fn own_fault(&self, fault: &OwnFault) -> Result<Said, rusqlite::Error> {
@@ -380,16 +382,27 @@ impl Clerk<'_> {
         if said.text.is_some() {
             let mut body = spoken(said);
             body["when"] = Value::from(when);
+            body["spoken"] = Value::from(self.bench.mode != Mode::Observe);
             said.bookmark = Some(self.append(at, EventType::ToolAdvice, session, call, body)?);
         }
         Ok(())
     }
 
-    fn seal_dead(&self, session: i64, now: u64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
+    /// What the session has not been told yet; nobody hears the answer to a late entry.
+    fn untold(&self, session: i64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
+        match self.late {
+            true => Ok(Vec::new()),
+            false => seal::untold(self.connection, session),
+        }
+    }
+
+    /// Dead calls of which the session is to be told: those found now, and those found while it was silent.
+    fn dead_calls(&self, session: i64, now: u64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
         let too_old = now.saturating_sub(self.bench.seal_after);
         let is_dead =
             |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(self.is_alive)(owner);
-        seal::open_calls(self.connection, Some(session), now, self.bench.lang, &is_dead)
+        seal::open_calls(self.connection, Some(session), now, self.bench.lang, &is_dead)?;
+        self.untold(session)
     }
 
     pub(crate) fn append(

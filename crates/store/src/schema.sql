@@ -34,6 +34,7 @@ CREATE TABLE call (
     repeat       INTEGER NOT NULL,          -- 1 where the failure was one the session had already met
     recovered_at INTEGER,                   -- when a later call of the same intent went well
     owner        TEXT    NOT NULL,          -- the process that runs it, as `pid:start`; empty where unknown
+    sealed_from  TEXT,                      -- where it stood when it was sealed, until its session was told
     call_print   TEXT    NOT NULL,
     intent_print TEXT    NOT NULL,
     cause_print  TEXT
@@ -44,6 +45,7 @@ CREATE INDEX call_unrecovered ON call (session, intent_print) WHERE state = 'fai
 CREATE INDEX call_by_cause ON call (cause_print, id) WHERE cause_print IS NOT NULL;
 -- Alerts count the calls that ended in a window.
 CREATE INDEX call_by_end ON call (ended_at);
+CREATE INDEX call_untold ON call (session) WHERE sealed_from IS NOT NULL;
 CREATE INDEX call_open ON call (session) WHERE state IN ('pending', 'approval_required', 'approved', 'executing');
 
 -- The same call: what is read.

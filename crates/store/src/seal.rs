@@ -1,7 +1,7 @@
 //! Calls whose process is gone. Nobody will ever say how they ended, so they are sealed, with a text that depends on where
 //! they stood: what was running may have done something.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 use serde_json::json;
 use unstuck_judge::Lang;
 
@@ -25,6 +25,31 @@ impl Sealed {
     pub fn text(&self, lang: Lang) -> String {
         format!("`{}` {}", self.label, self.from.seal_text(lang))
     }
+}
+
+/// The dead calls of a session of which it has not been told; from now on it has.
+pub(crate) fn untold(connection: &Connection, session: i64) -> Result<Vec<Sealed>, rusqlite::Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT call.id, label, sealed_from FROM call JOIN call_text ON call_text.call = call.id
+         WHERE session = ?1 AND sealed_from IS NOT NULL ORDER BY call.id",
+    )?;
+    let read = |row: &Row<'_>| {
+        let from: String = row.get(2)?;
+        Ok(Sealed {
+            call: row.get(0)?,
+            label: row.get(1)?,
+            from: from.parse().unwrap_or(CallState::Executing),
+        })
+    };
+    let found: Vec<Sealed> = statement.query_map([session], read)?.collect::<Result<_, _>>()?;
+    if !found.is_empty() {
+        connection
+            .prepare_cached(
+                "UPDATE call SET sealed_from = NULL WHERE session = ?1 AND sealed_from IS NOT NULL",
+            )?
+            .execute([session])?;
+    }
+    Ok(found)
 }
 
 /// Seals every open call of a session.
@@ -69,8 +94,10 @@ pub(crate) fn open_calls(
         let text = sealed.from.seal_text(lang);
         life::add(life, now, CallState::Sealed, text);
         connection
-            .prepare_cached("UPDATE call SET state = 'sealed', ended_at = ?2 WHERE id = ?1")?
-            .execute((sealed.call, now.cast_signed()))?;
+            .prepare_cached(
+                "UPDATE call SET state = 'sealed', ended_at = ?2, sealed_from = ?3 WHERE id = ?1",
+            )?
+            .execute((sealed.call, now.cast_signed(), sealed.from.word()))?;
         connection
             .prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?
             .execute((sealed.call, &*life))?;

@@ -405,6 +405,57 @@ fn what_nobody_heard_of_for_hours_is_sealed_and_what_runs_is_not() {
 }
 
 #[test]
+fn a_session_is_told_once_of_a_call_that_was_sealed_while_it_was_silent() {
+    let mut cellar = Cellar::empty();
+    let mut asked = cellar.asked("a", "terraform apply");
+    asked.who.owner = Clean::from("dead:1");
+    cellar.keep(&Entry::Asked(Box::new(asked)));
+    let now = cellar.now;
+    assert_eq!(cellar.keeper(|keeper| keeper.tend(now)).unwrap().sealed.len(), 1);
+    assert_eq!(cellar.before("b", "ls").said.sealed.len(), 1);
+    assert_eq!(cellar.before("c", "pwd").said.sealed.len(), 0);
+}
+
+#[test]
+fn a_spool_that_grew_large_is_put_away_in_files_and_each_line_is_taken_in_once() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    let count = 600;
+    cellar.locked(|cellar| {
+        for number in 0..count {
+            cellar.before(&format!("n{number}"), &format!("echo {number} {}", "x".repeat(800)));
+        }
+    });
+    let files = fs::read_dir(cellar.root().join("spool")).unwrap().count();
+    assert!(files > 2, "{files}");
+    let now = cellar.now;
+    assert_eq!(cellar.keeper(|keeper| keeper.tend(now)).unwrap().taken, count);
+    assert_eq!(cellar.calls().len() as u64, count + 1);
+    let left: u64 = fs::read_dir(cellar.root().join("spool"))
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn somebody_who_holds_a_lock_for_ever_stops_nobody() {
+    let mut cellar = Cellar::empty();
+    fs::create_dir(cellar.root()).unwrap();
+    let lock = fs::File::create(cellar.root().join("lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(kept(&cellar.before("a", "ls")), "spooled");
+    let spool = fs::File::open(cellar.spool()).unwrap();
+    spool.lock().unwrap();
+    assert_eq!(kept(&cellar.before("b", "ls -l")), "spooled");
+    drop((lock, spool));
+    cellar.before("c", "pwd");
+    let mut calls = cellar.calls();
+    calls.sort();
+    assert_eq!(calls, ["a executing 1 -", "b executing 1 -", "c executing 1 -"]);
+}
+
+#[test]
 fn the_user_speaking_seals_what_ran() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "make");

@@ -86,7 +86,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ReplayArgs) -> Result<Exi
         ui.say(&text)?;
     }
     match player.recorder {
-        Some(recorder) => recorder.finish(ui),
+        Some(recorder) => recorder.finish(ui, &rules),
         None => Ok(ExitStatus::Success),
     }
 }
@@ -222,7 +222,7 @@ impl Player<'_> {
             new_user_turn: call.new_user_turn,
         });
         if let Some(recorder) = &mut self.recorder {
-            recorder.record(self.rules, call)?;
+            recorder.take(self.rules, call.clone())?;
         }
         match self.jsonl {
             true => ui.json(&wire(call, &judged)),
