@@ -7,6 +7,9 @@ use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 
+/// The most that is quoted to a model at once.
+const QUOTED_MAX: usize = 2000;
+
 /// Takes what happened, one thing after the other.
 pub(crate) struct Desk<'a> {
     pub(crate) keeper: Keeper<'a>,
@@ -54,7 +57,17 @@ impl Desk<'_> {
             let may_repeat = report.verdict.may_repeat(&report.diagnosis);
             RetryAsk { may_repeat, draw }
         });
-        (self.keeper.keep(&Entry::Ended(Box::new(ended)), now), report)
+        let answer = self.keeper.keep(&Entry::Ended(Box::new(ended)), now);
+        (answer, self.readable(report))
+    }
+
+    /// The same report as it may be read by a model: what an output hides in it is shown as what it is.
+    fn readable(&self, mut report: Report) -> Report {
+        let quoted = report.diagnosis.evidence.iter_mut().map(|found| &mut found.text);
+        for text in quoted.chain(&mut report.diagnosis.subject).chain(&mut report.recommendations) {
+            *text = self.cleaner.line(text, QUOTED_MAX).into_string();
+        }
+        report
     }
 
     /// Anything else.

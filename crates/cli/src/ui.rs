@@ -8,6 +8,7 @@ use serde::Serialize;
 use unstuck_judge::Lang;
 
 use crate::exit::{CommandError, ExitStatus};
+use crate::plain;
 use crate::settings::People;
 
 /// The languages a person can ask for.
@@ -70,7 +71,9 @@ impl Ui {
     /// Says what went wrong, and what to do about it.
     pub(crate) fn complain(&mut self, error: &CommandError) {
         let hint = error.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-        let _nobody_left_to_tell = write!(io::stderr().lock(), "unstuck: {error}\n{hint}");
+        // It may quote what somebody else wrote: an argument, a name, a file.
+        let text = format!("unstuck: {error}\n{hint}");
+        let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
     }
 }
 

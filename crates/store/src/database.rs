@@ -190,6 +190,7 @@ pub(crate) fn set_aside_if_damaged(
     if !path.exists() || is_sound(&path, patience)? || is_sound(&path, patience)? {
         return Ok(None);
     }
+    root::make_folder(&root.damaged())?;
     let folder = root.damaged().join(now.to_string());
     root::make_folder(&folder)?;
     for part in parts(&path) {

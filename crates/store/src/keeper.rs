@@ -118,7 +118,7 @@ impl<'a> Keeper<'a> {
                 self.store = None;
                 self.entries += 1;
                 let id = self.around.dice.wrapping_add(self.entries);
-                let kept = match Spool::of(&root, self.around.dice).append(entry, id) {
+                let kept = match Spool::of(&root).append(entry, id, now) {
                     Ok(()) => Kept::Spooled { why: error.to_string() },
                     Err(spool) => Kept::Lost { why: format!("{error}; {spool}") },
                 };
@@ -150,7 +150,7 @@ impl<'a> Keeper<'a> {
             | Entry::Over(_)
             | Entry::OwnFault(_) => self.around.patience.after,
         };
-        let spool = Spool::of(root, self.around.dice);
+        let spool = Spool::of(root);
         let (said, taken) = {
             let around = &self.around;
             let store = opened(&mut self.store, root, patience, now)?;
@@ -182,7 +182,7 @@ impl<'a> Keeper<'a> {
 
     fn tend_once(&mut self, root: &Root, now: u64) -> Result<Tended, StoreError> {
         let around = &self.around;
-        let spool = Spool::of(root, around.dice);
+        let spool = Spool::of(root);
         let store = opened(&mut self.store, root, around.patience.after, now)?;
         let mut tended = Tended::default();
         loop {
@@ -194,11 +194,10 @@ impl<'a> Keeper<'a> {
                 break;
             }
         }
-        let too_old = now.saturating_sub(around.bench.seal_after);
-        let is_dead =
-            |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(around.is_alive)(owner);
+        let death =
+            seal::Death { before: now.saturating_sub(around.bench.seal_after), is_alive: around.is_alive };
         tended.sealed =
-            store.write(|connection| seal::open_calls(connection, None, now, around.bench.lang, &is_dead))?;
+            store.write(|connection| seal::dead_everywhere(connection, &death, now, around.bench.lang))?;
         Ok(tended)
     }
 
@@ -220,7 +219,7 @@ impl<'a> Keeper<'a> {
             }
         };
         let mut store = Store::in_memory(root)?;
-        let spool = Spool::of(root, self.around.dice);
+        let spool = Spool::of(root);
         while store
             .write(|connection| take_in(&self.around, connection, &spool, now))?
             .iter()

@@ -311,7 +311,7 @@ impl Clerk<'_> {
     fn user_spoke_if(&self, spoke: bool, session: i64, who: &Who) -> Result<Said, rusqlite::Error> {
         let mut said = Said::default();
         if spoke {
-            seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+            seal::all_of(self.connection, session, who.at, self.bench.lang)?;
             said.sealed = self.untold(session)?;
             let _nothing = standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke)?;
         }
@@ -320,7 +320,7 @@ impl Clerk<'_> {
 
     pub(crate) fn over(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
-        seal::all_open(self.connection, session, who.at, self.bench.lang)?;
+        seal::all_of(self.connection, session, who.at, self.bench.lang)?;
         Ok(Said { sealed: self.untold(session)?, ..Said::default() })
     }
 
@@ -398,10 +398,9 @@ impl Clerk<'_> {
 
     /// Dead calls of which the session is to be told: those found now, and those found while it was silent.
     fn dead_calls(&self, session: i64, now: u64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
-        let too_old = now.saturating_sub(self.bench.seal_after);
-        let is_dead =
-            |owner: &str, asked_at| asked_at < too_old || !owner.is_empty() && !(self.is_alive)(owner);
-        seal::open_calls(self.connection, Some(session), now, self.bench.lang, &is_dead)?;
+        let death =
+            seal::Death { before: now.saturating_sub(self.bench.seal_after), is_alive: self.is_alive };
+        seal::dead_of(self.connection, session, &death, now, self.bench.lang)?;
         self.untold(session)
     }
 

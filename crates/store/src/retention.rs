@@ -305,7 +305,7 @@ impl Store {
         let page = number("page_size")?;
         let log = fs::metadata(self.log_path()).map_or(0, |found| found.len());
         let (database, free) = (number("page_count")? * page, number("freelist_count")? * page);
-        Ok(Size { database, log, free, spool: Spool::of(self.root(), 0).size() })
+        Ok(Size { database, log, free, spool: Spool::of(self.root()).size() })
     }
 
     fn log_path(&self) -> PathBuf {

@@ -52,64 +52,124 @@ pub(crate) fn untold(connection: &Connection, session: i64) -> Result<Vec<Sealed
     Ok(found)
 }
 
+/// What makes an open call a dead one.
+pub(crate) struct Death<'a> {
+    /// It began before this, and nobody has heard of it since.
+    pub(crate) before: u64,
+    /// Does the process that owns it still run?
+    pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
+}
+
+/// An open call.
+struct Open {
+    call: i64,
+    session: i64,
+    state: CallState,
+    owner: String,
+    label: String,
+    life: String,
+}
+
+impl Open {
+    /// The columns it is read from.
+    const SELECT: &'static str = "SELECT call.id, session, state, owner, label, life, asked_at FROM call";
+    const OPEN: &'static str = "JOIN call_text ON call_text.call = call.id
+        WHERE state IN ('pending', 'approval_required', 'approved', 'executing')";
+
+    fn read(row: &Row<'_>) -> Result<Open, rusqlite::Error> {
+        Ok(Open {
+            call: row.get(0)?,
+            session: row.get(1)?,
+            state: row.get::<_, String>(2)?.parse().unwrap_or(CallState::Executing),
+            owner: row.get(3)?,
+            label: row.get(4)?,
+            life: row.get(5)?,
+        })
+    }
+}
+
 /// Seals every open call of a session.
-pub(crate) fn all_open(
+pub(crate) fn all_of(
     connection: &Connection,
     session: i64,
     now: u64,
     lang: Lang,
-) -> Result<Vec<Sealed>, rusqlite::Error> {
-    open_calls(connection, Some(session), now, lang, &|_, _| true)
+) -> Result<(), rusqlite::Error> {
+    let sql = format!("{} INDEXED BY call_open {} AND session = ?1", Open::SELECT, Open::OPEN);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let open = statement.query_map([session], Open::read)?.collect::<Result<Vec<_>, _>>()?;
+    seal(connection, open, now, lang).map(|_| ())
 }
 
-/// Seals the open calls, of one session or of all, that `is_dead` says are dead; it gets the owner and the time they began.
-pub(crate) fn open_calls(
+/// Seals the dead calls of a session. Calls that are merely open are not looked at, however many they are.
+pub(crate) fn dead_of(
     connection: &Connection,
-    session: Option<i64>,
+    session: i64,
+    death: &Death<'_>,
     now: u64,
     lang: Lang,
-    is_dead: &dyn Fn(&str, u64) -> bool,
+) -> Result<(), rusqlite::Error> {
+    let sql =
+        format!("{} INDEXED BY call_open {} AND session = ?1 AND asked_at < ?2", Open::SELECT, Open::OPEN);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let forgotten = statement
+        .query_map((session, death.before.cast_signed()), Open::read)?
+        .collect::<Result<Vec<_>, _>>()?;
+    seal(connection, forgotten, now, lang)?;
+    let sql =
+        format!("{} INDEXED BY call_owned {} AND session = ?1 AND owner <> ''", Open::SELECT, Open::OPEN);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let owned = statement.query_map([session], Open::read)?.collect::<Result<Vec<_>, _>>()?;
+    let orphaned = owned.into_iter().filter(|open| !(death.is_alive)(&open.owner)).collect();
+    seal(connection, orphaned, now, lang).map(|_| ())
+}
+
+/// Seals the dead calls of all sessions, and returns them.
+pub(crate) fn dead_everywhere(
+    connection: &Connection,
+    death: &Death<'_>,
+    now: u64,
+    lang: Lang,
 ) -> Result<Vec<Sealed>, rusqlite::Error> {
-    // Each in words of its own: a condition that serves both would walk the open calls of all sessions.
-    let whose = match session {
-        Some(_) => "session = ?1",
-        None => "?1 IS NULL",
-    };
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT call.id, session, state, owner, asked_at, label, life
-         FROM call INDEXED BY call_open JOIN call_text ON call_text.call = call.id
-         WHERE state IN ('pending', 'approval_required', 'approved', 'executing') AND {whose}"
-    ))?;
-    let mut rows = statement.query([session])?;
-    let mut dead: Vec<(Sealed, i64, String)> = Vec::new();
+    let sql =
+        format!("{} INDEXED BY call_open {} AND (asked_at < ?1 OR owner <> '')", Open::SELECT, Open::OPEN);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut dead = Vec::new();
+    let mut rows = statement.query([death.before.cast_signed()])?;
     while let Some(row) = rows.next()? {
-        let owner: String = row.get(3)?;
-        if is_dead(&owner, row.get::<_, i64>(4)?.unsigned_abs()) {
-            let from = row.get::<_, String>(2)?.parse().unwrap_or(CallState::Executing);
-            dead.push((Sealed { call: row.get(0)?, label: row.get(5)?, from }, row.get(1)?, row.get(6)?));
+        let open = Open::read(row)?;
+        let is_old = row.get::<_, i64>(6)?.unsigned_abs() < death.before;
+        if is_old || !(death.is_alive)(&open.owner) {
+            dead.push(open);
         }
     }
     drop(rows);
-    for (sealed, session, life) in &mut dead {
-        let text = sealed.from.seal_text(lang);
-        life::add(life, now, CallState::Sealed, text);
+    seal(connection, dead, now, lang)
+}
+
+fn seal(
+    connection: &Connection,
+    dead: Vec<Open>,
+    now: u64,
+    lang: Lang,
+) -> Result<Vec<Sealed>, rusqlite::Error> {
+    let mut sealed = Vec::with_capacity(dead.len());
+    for Open { call, session, state, label, mut life, .. } in dead {
+        let text = state.seal_text(lang);
+        life::add(&mut life, now, CallState::Sealed, text);
         connection
             .prepare_cached(
                 "UPDATE call SET state = 'sealed', ended_at = ?2, sealed_from = ?3 WHERE id = ?1",
             )?
-            .execute((sealed.call, now.cast_signed(), sealed.from.word()))?;
-        connection
-            .prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?
-            .execute((sealed.call, &*life))?;
-        let body = json!({ "from": sealed.from.word(), "label": sealed.label, "text": text });
-        let new = NewEvent {
-            at: now,
-            kind: EventType::ToolSealed,
-            session: Some(*session),
-            call: Some(sealed.call),
-            body,
-        };
-        event::append(connection, &new)?;
+            .execute((call, now.cast_signed(), state.word()))?;
+        connection.prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?.execute((call, life))?;
+        let body = json!({ "from": state.word(), "label": label, "text": text });
+        let kind = EventType::ToolSealed;
+        event::append(
+            connection,
+            &NewEvent { at: now, kind, session: Some(session), call: Some(call), body },
+        )?;
+        sealed.push(Sealed { call, label, from: state });
     }
-    Ok(dead.into_iter().map(|(sealed, _, _)| sealed).collect())
+    Ok(sealed)
 }

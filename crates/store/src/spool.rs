@@ -33,7 +33,9 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub(crate) struct Spool {
     folder: PathBuf,
-    file: PathBuf,
+    /// The file that all append to. Over a network, appending is not safe between processes: there, each line has a file of
+    /// its own.
+    common: Option<PathBuf>,
 }
 
 /// What was read of one file, to be settled once it has been committed.
@@ -55,36 +57,28 @@ pub(crate) trait Take {
 }
 
 impl Spool {
-    /// The spool of a folder. Over a network, appending is not safe between processes: there, each has a file of its own.
-    pub(crate) fn of(root: &Root, process: u64) -> Spool {
+    /// The spool of a folder.
+    pub(crate) fn of(root: &Root) -> Spool {
         let folder = root.spool();
-        let name = match root.filesystem() {
-            Filesystem::Local => "spool.jsonl".to_owned(),
-            Filesystem::Network { .. } => format!("{process:016x}.jsonl"),
+        let common = match root.filesystem() {
+            Filesystem::Local => Some(folder.join("spool.jsonl")),
+            Filesystem::Network { .. } => None,
         };
-        Spool { file: folder.join(name), folder }
+        Spool { folder, common }
     }
 
     /// Appends an entry.
-    pub(crate) fn append(&self, entry: &Entry, id: u64) -> Result<(), StoreError> {
+    pub(crate) fn append(&self, entry: &Entry, id: u64, now: u64) -> Result<(), StoreError> {
         let line = StoredLine { v: FORMAT, id: format!("{id:016x}"), entry: StoredEntry::from(entry) };
         let mut bytes = vec![b'\n'];
         serde_json::to_writer(&mut bytes, &line)
-            .map_err(|error| StoreError::io("write", &self.file)(error.into()))?;
+            .map_err(|error| StoreError::io("write", &self.folder)(error.into()))?;
         bytes.push(b'\n');
         root::make_folder(&self.folder)?;
         if self.size() > LARGEST {
             return Err(StoreError::Full { path: self.folder.clone() });
         }
-        // Whoever stopped while he held the common file must not stop us: then this line gets a file of its own.
-        let (mut file, path) = match self.held_in_common() {
-            Ok(file) => (file, self.file.clone()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let own = self.folder.join(format!("{id:016x}.jsonl"));
-                (root::private(&own).map_err(StoreError::io("open", &own))?, own)
-            }
-            Err(error) => return Err(StoreError::io("open", &self.file)(error)),
-        };
+        let (mut file, path) = self.opened(id, now)?;
         let written = file.write(&bytes).map_err(StoreError::io("write", &path))?;
         match written == bytes.len() {
             true => Ok(()),
@@ -92,32 +86,47 @@ impl Spool {
         }
     }
 
+    /// The file that a line goes to. Files are taken in by name, so those of one line begin with its time.
+    fn opened(&self, id: u64, now: u64) -> Result<(File, PathBuf), StoreError> {
+        if let Some(common) = &self.common {
+            match self.held_in_common(common) {
+                Ok(file) => return Ok((file, common.clone())),
+                // Whoever was stopped while he held it must not stop us.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(StoreError::io("open", common)(error)),
+            }
+        }
+        let own = self.folder.join(format!("{now:015}-{id:016x}.jsonl"));
+        let file = root::private(&own).map_err(StoreError::io("open", &own))?;
+        Ok((file, own))
+    }
+
     /// The file that all append to, held together with others who append. Who empties it or puts it away holds it alone.
-    fn held_in_common(&self) -> io::Result<File> {
+    fn held_in_common(&self, common: &Path) -> io::Result<File> {
         loop {
-            let file = root::private(&self.file)?;
+            let file = root::private(common)?;
             wait_for(|| file.try_lock_shared())?;
-            if !is_still(&file, &self.file) {
+            if !is_still(&file, common) {
                 continue;
             }
             if file.metadata()?.len() < PUT_AWAY {
                 return Ok(file);
             }
             drop(file);
-            self.put_away()?;
+            self.put_away(common)?;
         }
     }
 
     /// Gives the file that all append to a number of its own, so that the next line begins a new one.
-    fn put_away(&self) -> io::Result<()> {
-        let file = root::private(&self.file)?;
+    fn put_away(&self, common: &Path) -> io::Result<()> {
+        let file = root::private(common)?;
         wait_for(|| file.try_lock())?;
-        if !is_still(&file, &self.file) || file.metadata()?.len() < PUT_AWAY {
+        if !is_still(&file, common) || file.metadata()?.len() < PUT_AWAY {
             return Ok(());
         }
         let number = |path: PathBuf| path.file_stem()?.to_str()?.strip_prefix("spool-")?.parse::<u64>().ok();
         let last = self.files().into_iter().filter_map(number).max().unwrap_or(0);
-        fs::rename(&self.file, self.folder.join(format!("spool-{:08}.jsonl", last + 1)))
+        fs::rename(common, self.folder.join(format!("spool-{:08}.jsonl", last + 1)))
     }
 
     /// Is something waiting?

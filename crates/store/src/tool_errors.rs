@@ -118,6 +118,7 @@ pub(crate) fn of(connection: &Connection, session: i64) -> Result<Vec<ToolError>
 /// Writes the file aside and puts it in its place, so that nobody ever reads half of it.
 pub(crate) fn write(root: &Root, session: &str, errors: &[ToolError]) -> Result<PathBuf, StoreError> {
     let folder = root.sessions().join(encoded(session));
+    root::make_folder(&root.sessions())?;
     root::make_folder(&folder)?;
     let stored: Vec<StoredToolError<'_>> = errors
         .iter()

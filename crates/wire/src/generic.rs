@@ -145,13 +145,15 @@ impl TryFrom<WirePayload> for Payload {
         };
         let word = text(wire.event.take(), "");
         let bad = |why: String| WireError::BadField { field: "event", why };
-        let pid = scalar::count("pid", &wire.pid)?.and_then(|pid| u32::try_from(pid).ok());
+        // What is merely useful, and cannot be understood, is no reason to lose a call.
+        let count = |value: &Value| scalar::count("", value).ok().flatten();
+        let pid = count(&wire.pid).and_then(|pid| u32::try_from(pid).ok());
         Ok(Payload {
             session: text(wire.session.take(), NO_SESSION),
             agent: text(wire.agent.take(), MAIN_AGENT),
             cwd: text(wire.cwd.take(), ""),
             pid: pid.filter(|pid| *pid > 0),
-            round: scalar::count("round", &wire.round)?,
+            round: count(&wire.round),
             at: moment(&wire.at),
             call_id: text(wire.call_id.take(), ""),
             event: match &*word {
@@ -204,7 +206,7 @@ impl WirePayload {
         let observation = Observation {
             call: self.call()?,
             outcome,
-            http_status: scalar::http_status("http_status", &self.http_status)?,
+            http_status: scalar::http_status("http_status", &self.http_status).ok().flatten(),
             stdout: bounded::output(scalar::bytes(self.stdout.take())),
             stderr: bounded::output(scalar::bytes(self.stderr.take())),
             merged: bounded::output(merged),
@@ -212,7 +214,7 @@ impl WirePayload {
         Ok(Happened::After {
             said_ok: self.ok.or_else(|| outcome.said_ok()),
             observation: Box::new(observation),
-            took_ms: scalar::count("duration_ms", &self.duration_ms)?,
+            took_ms: scalar::count("duration_ms", &self.duration_ms).ok().flatten(),
             can_retry: scalar::flag(&self.can_retry),
             new_user_turn: scalar::flag(&self.new_user_turn),
         })
