@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
@@ -23,6 +24,9 @@ use crate::tool_errors;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A log smaller than this is left to the hooks, which fold it in on their way.
 const LOG_LARGE: u64 = 4 * 1024 * 1024;
+/// How often a log that others fold just now is tried again, and after what pause.
+const FOLD_TRIES: u32 = 10;
+const FOLD_PAUSE: Duration = Duration::from_millis(20);
 /// So many free pages are given back to the disk under one write lock.
 const PAGES: u32 = 256;
 
@@ -327,11 +331,23 @@ impl Store {
 
     /// Folds the whole log into the database and empties it. `false` where another process still reads from it.
     pub fn fold_all(&self) -> Result<bool, StoreError> {
-        let is_busy: bool = self
-            .connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(self.wrong())?;
-        Ok(!is_busy)
+        let fold = || -> Result<bool, rusqlite::Error> {
+            self.connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0).map(|busy: bool| !busy))
+        };
+        if fold().map_err(self.wrong())? {
+            return Ok(true);
+        }
+        // SQLite waits for readers, but not for another process that is folding, as hooks do in passing.
+        self.connection.busy_timeout(FOLD_PAUSE).map_err(self.wrong())?;
+        let folded = (0..FOLD_TRIES).try_fold(false, |is_folded, _| match is_folded {
+            true => Ok(true),
+            false => {
+                thread::sleep(FOLD_PAUSE);
+                fold()
+            }
+        });
+        self.connection.busy_timeout(self.patience).and(folded).map_err(self.wrong())
     }
 
     /// Gives pages that hold nothing back to the disk, a few at a time.

@@ -12,7 +12,7 @@ use crate::root::Root;
 #[derive(Debug)]
 pub struct Store {
     root: Root,
-    patience: Duration,
+    pub(crate) patience: Duration,
     pub(crate) connection: Connection,
 }
 
