@@ -163,14 +163,15 @@ impl<'a> Keeper<'a> {
         Ok(said)
     }
 
+    /// The folder, if it can be used.
+    fn root(&self) -> Result<Root, StoreError> {
+        let not_ours = |why| StoreError::NotOurs { path: self.around.root.to_owned(), why };
+        self.root.clone().map_err(not_ours)
+    }
+
     /// Takes in the whole spool and seals dead calls of every session, in small transactions.
     pub fn tend(&mut self, now: u64) -> Result<Tended, StoreError> {
-        let root = match &self.root {
-            Ok(root) => root.clone(),
-            Err(why) => {
-                return Err(StoreError::NotOurs { path: self.around.root.to_owned(), why: why.clone() });
-            }
-        };
+        let root = self.root()?;
         match self.tend_once(&root, now) {
             Err(StoreError::Damaged { .. }) => {
                 self.look_again(&root, now)?;
@@ -212,14 +213,9 @@ impl<'a> Keeper<'a> {
 
     /// What the spool alone tells, where no database may be used: a store that is gone when it is dropped.
     pub fn from_spool(&self, now: u64) -> Result<Store, StoreError> {
-        let root = match &self.root {
-            Ok(root) => root,
-            Err(why) => {
-                return Err(StoreError::NotOurs { path: self.around.root.to_owned(), why: why.clone() });
-            }
-        };
-        let mut store = Store::in_memory(root)?;
-        let spool = Spool::of(root);
+        let root = self.root()?;
+        let mut store = Store::in_memory(&root)?;
+        let spool = Spool::of(&root);
         while store
             .write(|connection| take_in(&self.around, connection, &spool, now))?
             .iter()
