@@ -9,7 +9,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     shown(text, |_| false)
 }
 
-/// Several lines, each as with [`line`]; tabs stay.
+/// Several lines, each as with [`line()`]; tabs stay.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     shown(text, |sign| matches!(sign, '\n' | '\t'))
 }
