@@ -125,13 +125,16 @@ impl Clerk<'_> {
         };
         let found = match found {
             Some(found) => found,
-            None => self.late_arrival(session, ended)?,
+            None => {
+                // A host that only tells of results has no other contact at which dead calls could be found.
+                said.sealed.extend(self.dead_calls(session, who.at)?);
+                self.late_arrival(session, ended)?
+            }
         };
         said.call = Some(found.id);
         if found.state.may_become(state) {
             self.close(session, &found, ended, state, &mut said)?;
         }
-        said.sealed.extend(self.dead_calls(session, who.at)?);
         Ok(said)
     }
 
