@@ -64,6 +64,7 @@ pub use removal::Removed;
 pub use retention::{Retention, Size};
 pub use root::Root;
 pub use seal::Sealed;
+pub use spool::note_crash;
 pub use state::CallState;
 pub use stats::{ATTEMPTS, Attempts, GroupBy, Stats, StatsKey, StatsScope};
 pub use store::Store;

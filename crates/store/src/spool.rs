@@ -12,8 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use unstuck_wire::clean::Clean;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, OwnFault};
 use crate::error::StoreError;
 use crate::filesystem::Filesystem;
 use crate::root::{self, Root};
@@ -296,6 +297,26 @@ impl Noted<'_> {
         }
         Ok(())
     }
+}
+
+/// Leaves word of a crash in the folder `root`, from within it: nothing here may fail, wait, or need anything that could be
+/// what is broken. `place` is where in the source it happened; what was said there may quote what nobody may keep.
+pub fn note_crash(root: &Path, now: u64, place: &str) {
+    let fault = OwnFault {
+        at: now,
+        part: Clean::from("crash"),
+        // Names of source files are all that stands in it.
+        what: Clean::stored(place.chars().filter(char::is_ascii_graphic).take(200).collect()),
+    };
+    let entry = StoredEntry::from(&Entry::OwnFault(fault));
+    let line = StoredLine { v: FORMAT, id: format!("{now:016x}"), entry };
+    let Ok(text) = serde_json::to_string(&line) else { return };
+    if !root.is_dir() || root::make_folder(&root.join("spool")).is_err() {
+        return;
+    }
+    let path = root.join("spool").join(format!("{now:015}-crash.jsonl"));
+    let _nobody_is_left_to_tell =
+        root::private(&path).and_then(|mut file| file.write_all(format!("\n{text}\n").as_bytes()));
 }
 
 /// Removes files of the spool that are empty. Nobody can be about to write to one: it is held alone while it goes.

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::panic;
+use std::path::{Path, PathBuf};
 
 use unstuck_judge::Rules;
 use unstuck_judge::ladder::{Round, Rung};
@@ -42,8 +43,8 @@ pub(crate) struct HookArgs {
 
 /// Answers, and never fails.
 pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
-    fall_silent();
     let cellar = Cellar::for_hooks(&args.set);
+    fall_silent(cellar.folder().ok().map(Path::to_owned));
     if cellar.settings.hook().enabled {
         let _nobody_may_notice = serve(ui, &cellar, &args.door);
     }
@@ -51,10 +52,15 @@ pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandErr
     Ok(ExitStatus::Success)
 }
 
-/// A panic of ours must look like nothing at all.
-fn fall_silent() {
+/// A panic of ours must look like nothing at all to the agent. Whoever looks at the timeline finds where it was.
+fn fall_silent(folder: Option<PathBuf>) {
     #[allow(clippy::exit)]
-    panic::set_hook(Box::new(|_| std::process::exit(0)));
+    panic::set_hook(Box::new(move |panic| {
+        if let (Some(folder), Some(place)) = (&folder, panic.location()) {
+            unstuck_store::note_crash(folder, cellar::now(), &place.to_string());
+        }
+        std::process::exit(0)
+    }));
 }
 
 fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
