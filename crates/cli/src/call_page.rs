@@ -51,7 +51,7 @@ impl CallPage {
             (words.life, self.life()),
             (words.attempts, self.attempts(lang)),
             (words.diagnosis, self.diagnosis(&words, lang)),
-            (words.said, self.said()),
+            (words.said, self.said(lang)),
             (words.input, indented(&self.text.input)),
             (words.output, self.output(lang)),
             (words.timeline, self.timeline(lang)),
@@ -172,7 +172,7 @@ impl CallPage {
     }
 
     /// What was said to the agent or to a person, in full, and on which rung.
-    fn said(&self) -> String {
+    fn said(&self, lang: Lang) -> String {
         let mut text = String::new();
         for event in &self.events {
             let body = event.read_body();
@@ -185,7 +185,7 @@ impl CallPage {
             if said.is_empty() {
                 continue;
             }
-            let facts = facts(&event.kind, &body);
+            let facts = facts(&event.kind, &body, lang);
             let _ = writeln!(text, "  {}  {}", moment::format_utc(event.at), plain::line(&facts));
             text.push_str(&indented(&said));
         }
@@ -207,14 +207,19 @@ impl CallPage {
     }
 }
 
-/// When something was said, on which rung of the ladder, and because of how many of what: `after: hint (repeat ×3)`.
-fn facts(kind: &str, body: &Value) -> String {
+/// When something was said, on which rung of the ladder, and because of how many of what: `after: hint (repeat ×3)`. What the
+/// ladder kept to itself is told as such.
+fn facts(kind: &str, body: &Value, lang: Lang) -> String {
     let [when, rung, track, count] =
         ["when", "rung", "track", "count"].map(|name| event_line::text(&body[name]));
     let what = if rung.is_empty() { kind } else { &*rung };
     let when = if when.is_empty() { String::new() } else { format!("{when}: ") };
     let why = if track.is_empty() { String::new() } else { format!(" ({track} ×{count})") };
-    format!("{when}{what}{why}")
+    let unspoken = match event_line::is_unspoken(body) {
+        true => format!("{}: ", event_line::would_have_said(lang)),
+        false => String::new(),
+    };
+    format!("{when}{unspoken}{what}{why}")
 }
 
 /// Whether the same call may run again, as the verdict says.
@@ -280,7 +285,7 @@ impl Words {
                 next: "next",
                 known: "known by",
                 repeat: "repeat",
-                repeated: "the session had met this failure before",
+                repeated: "the session had met this failure of the same intent and not got over it",
                 said: "What was said",
                 input: "Input",
                 output: "Output",
@@ -302,7 +307,7 @@ impl Words {
                 next: "下一步",
                 known: "依据",
                 repeat: "重复",
-                repeated: "本会话此前已遇到过这一失败",
+                repeated: "本会话此前在同一意图上已遇到过这一失败，且尚未解决",
                 said: "给出的说明",
                 input: "输入",
                 output: "输出",

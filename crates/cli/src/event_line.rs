@@ -120,7 +120,14 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
             });
             (sign, say("end", "结束"), with(field("state").into_owned(), &took.unwrap_or_default()))
         }
-        EventType::ToolAdvice => ("!", say("advice", "建议"), parts(&[&field("rung"), &field("text")])),
+        EventType::ToolAdvice => {
+            let (rung, text) = (field("rung"), field("text"));
+            let message = match is_unspoken(body) && !text.is_empty() {
+                true => parts(&[would_have_said(lang), &rung, &text]),
+                false => parts(&[&rung, &text]),
+            };
+            ("!", say("advice", "建议"), message)
+        }
         EventType::ToolDenied => {
             let by = match (&*field("by"), lang) {
                 ("person", Lang::En) => "a person said no",
@@ -154,8 +161,28 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
         EventType::ProblemNew => ("★", say("new", "新问题"), problem(body)),
         EventType::ProblemRegressed => ("⟲", say("regressed", "复发"), problem(body)),
         EventType::Alert => ("⚑", say("alert", "告警"), parts(&[&field("name"), &field("text")])),
-        EventType::Ask => ("?", say("ask", "询问"), field("text").into_owned()),
+        EventType::Ask => {
+            let what = parts(&[&label(body), &field("text")]);
+            let message = match what.is_empty() {
+                true => what,
+                false => parts(&[say("a person has to allow it", "需要由人批准"), &what]),
+            };
+            ("?", say("ask", "询问"), message)
+        }
         EventType::Halt => ("■", say("halt", "停止"), field("text").into_owned()),
+    }
+}
+
+/// Advice that nobody was given, because the ladder only watched.
+pub(crate) fn is_unspoken(body: &Value) -> bool {
+    body["spoken"] == Value::Bool(false)
+}
+
+/// What stands before advice that nobody was given.
+pub(crate) fn would_have_said(lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => "would have said",
+        Lang::Zh => "本应说",
     }
 }
 
@@ -249,6 +276,12 @@ mod tests {
             "✓ end       completed in 900 ms",
         );
         check("tool:advice", json!({"rung":"hint","text":"Same again."}), "! advice    hint: Same again.");
+        check(
+            "tool:advice",
+            json!({"rung":"halt","text":"Stop.","spoken":false}),
+            "! advice    would have said: halt: Stop.",
+        );
+        check("tool:advice", json!({"rung":"note","text":"Same.","spoken":true}), "! advice    note: Same.");
         check("tool:denied", json!({"rung":"deny","text":"No."}), "⊘ denied    No.");
         check("tool:denied", json!({"by":"person"}), "⊘ denied    a person said no");
         check(
@@ -270,6 +303,11 @@ mod tests {
             "★ new       network (e1:abcdefghij): x",
         );
         check("alert", json!({"name":"halted","text":"look"}), "⚑ alert     halted: look");
+        check(
+            "ask",
+            json!({"label":"rm -r build","by":"person"}),
+            "? ask       a person has to allow it: rm -r build",
+        );
         check("halt", json!({"text":"Stop."}), "■ halt      Stop.");
     }
 
@@ -305,8 +343,8 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_on_its_line_and_long_text_is_cut() {
-        check("ask", json!({"text":"a\nb\u{1b}[2J"}), "? ask       a b\\u{1b}[2J");
-        let long = of_timeline(&event("ask", json!({"text":"x".repeat(5000)})), Lang::En);
+        check("halt", json!({"text":"a\nb\u{1b}[2J"}), "■ halt      a b\\u{1b}[2J");
+        let long = of_timeline(&event("halt", json!({"text":"x".repeat(5000)})), Lang::En);
         assert!(long.chars().count() < 280 && long.ends_with("x…\n"), "{long}");
     }
 }

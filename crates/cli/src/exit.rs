@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use unstuck_judge::Kind;
 use unstuck_store::StoreError;
 
 use crate::settings::SettingsError;
@@ -62,8 +63,10 @@ pub(crate) enum CommandError {
     NothingCalled { asked: String },
     #[error("no problem is called {asked}")]
     NoSuchProblem { asked: String },
-    #[error("{asked} may mean one of several:\n  {}", candidates.join("\n  "))]
-    Ambiguous { asked: String, candidates: Vec<String> },
+    #[error("{asked} is too short for the name of a problem")]
+    TooShort { asked: String, least: usize },
+    #[error("{asked} may mean one of several:\n  {}{}", candidates.join("\n  "), and_more(*more))]
+    Ambiguous { asked: String, among: Among, candidates: Vec<String>, more: usize },
     #[error("could not read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("could not read standard input: {0}")]
@@ -80,6 +83,22 @@ pub(crate) enum CommandError {
     ReaderGone,
 }
 
+/// What a name that fits several was looked for among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Among {
+    Sessions,
+    Problems,
+    CallsAndProblems,
+}
+
+/// What follows a list that was cut.
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    }
+}
+
 impl CommandError {
     /// What to try, if anything helps.
     pub(crate) fn hint(&self) -> Option<String> {
@@ -92,8 +111,10 @@ impl CommandError {
                 let nearest = nearest.as_ref().map(|id| format!("did you mean {id}? "));
                 Some(format!("{}`unstuck rules list` shows all", nearest.unwrap_or_default()))
             }
-            CommandError::NoSuchKind { nearest, .. } => {
-                nearest.as_ref().map(|kind| format!("did you mean {kind}?"))
+            CommandError::NoSuchKind { nearest: Some(kind), .. } => Some(format!("did you mean {kind}?")),
+            CommandError::NoSuchKind { nearest: None, .. } => {
+                let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+                Some(format!("there are {}", all.join(", ")))
             }
             CommandError::NoSuchSetting { nearest, .. } => {
                 let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
@@ -115,7 +136,15 @@ impl CommandError {
             CommandError::NoSuchProblem { .. } => {
                 Some("`unstuck problems --all` shows all, as e1:…".to_owned())
             }
-            CommandError::Ambiguous { .. } => Some("write more of it, or a call as #N".to_owned()),
+            CommandError::TooShort { least, .. } => {
+                Some(format!("write {least} characters after e1:, or more"))
+            }
+            CommandError::Ambiguous { among: Among::Sessions | Among::Problems, .. } => {
+                Some("write more of it".to_owned())
+            }
+            CommandError::Ambiguous { among: Among::CallsAndProblems, .. } => {
+                Some("write more of it, or a call as #N".to_owned())
+            }
             CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
             CommandError::Store(error) => match error {
                 StoreError::NotOurs { .. } => Some(
@@ -161,7 +190,7 @@ impl CommandError {
             | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
-            CommandError::Ambiguous { .. } => ExitStatus::Usage,
+            CommandError::TooShort { .. } | CommandError::Ambiguous { .. } => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }

@@ -24,15 +24,15 @@ impl From<Removed> for WireRemoved {
 /// All of it, or that it was nothing.
 pub(crate) fn in_words(removed: &Removed, lang: Lang) -> String {
     let all = [
-        (removed.calls, "calls", "个调用"),
-        (removed.events, "events", "个事件"),
-        (removed.sessions, "sessions", "个会话"),
-        (removed.standing, "ladder entries", "条阶梯记录"),
-        (removed.problems, "problems", "个问题"),
-        (removed.alerts, "alerts", "个告警"),
+        (removed.calls, ["call", "calls"], "个调用"),
+        (removed.events, ["event", "events"], "个事件"),
+        (removed.sessions, ["session", "sessions"], "个会话"),
+        (removed.standing, ["ladder entry", "ladder entries"], "条阶梯记录"),
+        (removed.problems, ["problem", "problems"], "个问题"),
+        (removed.alerts, ["alert", "alerts"], "个告警"),
     ];
     let some = all.iter().filter(|(count, _, _)| *count > 0).map(|(count, en, zh)| match lang {
-        Lang::En => format!("{count} {en}"),
+        Lang::En => counted(*count, *en),
         Lang::Zh => format!("{count} {zh}"),
     });
     let some: Vec<String> = some.collect();
@@ -42,6 +42,11 @@ pub(crate) fn in_words(removed: &Removed, lang: Lang) -> String {
         (false, Lang::En) => some.join(", "),
         (false, Lang::Zh) => some.join("，"),
     }
+}
+
+/// A number with its noun, which has a form for one and a form for several.
+pub(crate) fn counted(count: u64, [one, several]: [&str; 2]) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// A size as people read it.

@@ -4,6 +4,7 @@ use serde::Serialize;
 use unstuck_judge::Lang;
 use unstuck_store::{
     AlertLook, AlertRule, AlertWhen, Delivery, DeliveryOutcome, DeliveryState, FiredAlert, Recipient,
+    StoreError,
 };
 use unstuck_wire::time;
 
@@ -91,7 +92,9 @@ struct WireDelivery<'a> {
     state: &'static str,
     tries: u32,
     done_at: Option<String>,
+    done_at_ms: Option<u64>,
     next_at: Option<String>,
+    next_at_ms: Option<u64>,
     error: Option<&'a str>,
 }
 
@@ -109,30 +112,43 @@ impl<'a> From<&'a Delivery> for WireDelivery<'a> {
             DeliveryState::Waiting { until } => ("waiting", None, Some(until)),
             DeliveryState::GivenUp => ("given_up", None, None),
         };
+        let next_at = next_at.filter(|at| *at > 0);
         WireDelivery {
             to: &delivery.to,
             state,
             tries: delivery.tries,
             done_at: done_at.map(time::iso),
-            next_at: next_at.filter(|at| *at > 0).map(time::iso),
+            done_at_ms: done_at,
+            next_at: next_at.map(time::iso),
+            next_at_ms: next_at,
             error: Some(&*delivery.error).filter(|error| !error.is_empty()),
         }
     }
 }
 
 fn list(ui: &mut Ui, cellar: &Cellar, json: bool) -> Result<ExitStatus, CommandError> {
-    let store = cellar.to_read()?;
+    // Rules come from the settings, so there is something to show before anything is recorded.
+    let store = match cellar.to_read() {
+        Err(CommandError::Store(StoreError::Missing { .. })) => None,
+        store => Some(store?),
+    };
     let now = cellar::now();
+    let rules = rules(cellar);
     let mut looks = Vec::new();
-    for rule in rules(cellar) {
-        let look = store.look(&rule, now)?;
+    for rule in &rules {
+        let look = match &store {
+            Some(store) => store.look(rule, now)?,
+            None => nothing_yet(rule, now),
+        };
         looks.push((rule, look));
     }
     if json {
         for (rule, look) in &looks {
             ui.json(&wire_rule(rule, look))?;
         }
-        store.each_fired_alert(|alert| ui.json(&WireFired::new(&alert)))?;
+        if let Some(store) = &store {
+            store.each_fired_alert(|alert| ui.json(&WireFired::new(&alert)))?;
+        }
         return Ok(ExitStatus::Success);
     }
     let lang = ui.lang();
@@ -142,17 +158,54 @@ fn list(ui: &mut Ui, cellar: &Cellar, json: bool) -> Result<ExitStatus, CommandE
         &[Side::Left, Side::Right, Side::Right, Side::Right, Side::Left, Side::Left],
         &rows,
     ))?;
-    let fired = store.fired_alerts(None, SHOWN)?;
-    ui.say(match (fired.is_empty(), lang) {
-        (true, Lang::En) => "\nno alert has fired\n",
-        (true, Lang::Zh) => "\n没有触发过告警\n",
-        (false, Lang::En) => "\nfired, the newest first:\n",
-        (false, Lang::Zh) => "\n已触发（最新的在前）：\n",
+    let fired = store.as_ref().map(|store| store.fired_alerts(None, SHOWN)).transpose()?;
+    ui.say(match (fired.as_deref(), lang) {
+        (None, Lang::En) => "\nnothing is recorded yet\n",
+        (None, Lang::Zh) => "\n尚无记录\n",
+        (Some([]), Lang::En) => "\nno alert has fired\n",
+        (Some([]), Lang::Zh) => "\n没有触发过告警\n",
+        (Some([_, ..]), Lang::En) => "\nfired, the newest first:\n",
+        (Some([_, ..]), Lang::Zh) => "\n已触发（最新的在前）：\n",
     })?;
-    for alert in &fired {
-        ui.say(&in_words(alert, lang))?;
+    for alert in fired.iter().flatten() {
+        ui.say(&in_words(alert, &rules, lang))?;
     }
     Ok(ExitStatus::Success)
+}
+
+/// Where a rule stands while nothing is recorded.
+fn nothing_yet(rule: &AlertRule, now: u64) -> AlertLook {
+    let limit = match &rule.when {
+        AlertWhen::Failures { more_than } | AlertWhen::Event { more_than, .. } => *more_than as f64,
+        AlertWhen::Rate { factor, .. } => *factor,
+    };
+    AlertLook { window: rule.window_at(now), value: 0.0, limit, is_over: false }
+}
+
+/// A number as its rule counts it: of a rate, by what factor it grew.
+fn value_of(when: &AlertWhen, value: f64) -> String {
+    match when {
+        AlertWhen::Failures { .. } | AlertWhen::Event { .. } => value.to_string(),
+        AlertWhen::Rate { .. } => format!("× {value:.1}"),
+    }
+}
+
+/// An alert that fired, by name, value and window: `halted (1 in 1h from 2026-11-15 12:00:00Z)`. Of a rule that is gone, nobody
+/// knows any more how long its windows were.
+pub(crate) fn fired_line(rules: &[AlertRule], alert: &FiredAlert, lang: Lang) -> String {
+    let (name, from) = (plain::line(&alert.name), moment::format_utc(alert.window));
+    match (rules.iter().find(|rule| rule.name == alert.name), lang) {
+        (Some(rule), Lang::En) => {
+            let (value, within) = (value_of(&rule.when, alert.value), Time(rule.within));
+            format!("{name} ({value} in {within} from {from})")
+        }
+        (Some(rule), Lang::Zh) => {
+            let (value, within) = (value_of(&rule.when, alert.value), Time(rule.within));
+            format!("{name}（{from} 起 {within} 内：{value}）")
+        }
+        (None, Lang::En) => format!("{name} ({} from {from} on)", alert.value),
+        (None, Lang::Zh) => format!("{name}（{from} 起：{}）", alert.value),
+    }
 }
 
 fn wire_rule<'a>(rule: &'a AlertRule, look: &AlertLook) -> WireRule<'a> {
@@ -190,11 +243,10 @@ fn head(lang: Lang) -> Vec<String> {
 }
 
 fn row(rule: &AlertRule, look: &AlertLook, lang: Lang) -> Vec<String> {
-    let (value, limit) = match rule.when {
-        AlertWhen::Failures { .. } | AlertWhen::Event { .. } => {
-            (look.value.to_string(), format!("> {}", look.limit))
-        }
-        AlertWhen::Rate { .. } => (format!("× {:.1}", look.value), format!("× {}", look.limit)),
+    let value = value_of(&rule.when, look.value);
+    let limit = match rule.when {
+        AlertWhen::Failures { .. } | AlertWhen::Event { .. } => format!("> {}", look.limit),
+        AlertWhen::Rate { .. } => format!("× {}", look.limit),
     };
     let state = match (rule.enabled, look.is_over, lang) {
         (false, _, Lang::En) => "off",
@@ -208,9 +260,9 @@ fn row(rule: &AlertRule, look: &AlertLook, lang: Lang) -> Vec<String> {
     vec![name, value, limit, Time(rule.within).to_string(), tells(rule).join(", "), state.to_owned()]
 }
 
-fn in_words(alert: &FiredAlert, lang: Lang) -> String {
+fn in_words(alert: &FiredAlert, rules: &[AlertRule], lang: Lang) -> String {
     let at = moment::format_utc(alert.at);
-    let mut text = format!("{at}  {}  {}\n", plain::line(&alert.name), plain::line(&alert.text));
+    let mut text = format!("{at}  {}  {}\n", fired_line(rules, alert, lang), plain::line(&alert.text));
     for delivery in &alert.deliveries {
         let how = match (delivery.state, lang) {
             (DeliveryState::Done { at }, Lang::En) => format!("arrived {}", moment::format_utc(at)),
@@ -295,9 +347,15 @@ fn test(ui: &mut Ui, cellar: &Cellar, name: Option<&str>, json: bool) -> Result<
         }
     }
     if tried == 0 && !json {
-        ui.say(match lang {
-            Lang::En => "no rule names a command or a webhook: alerts are told on the timeline alone\n",
-            Lang::Zh => "没有规则指定命令或 webhook：告警只写入时间线\n",
+        ui.say(&match (name, lang) {
+            (None, Lang::En) => {
+                "no rule names a command or a webhook: alerts are told on the timeline alone\n".to_owned()
+            }
+            (None, Lang::Zh) => "没有规则指定命令或 webhook：告警只写入时间线\n".to_owned(),
+            (Some(name), Lang::En) => {
+                format!("{name} names neither a command nor a webhook: it is told on the timeline alone\n")
+            }
+            (Some(name), Lang::Zh) => format!("{name} 没有指定命令或 webhook：它只写入时间线\n"),
         })?;
     }
     Ok(if failed == 0 { ExitStatus::Success } else { ExitStatus::No })

@@ -5,13 +5,14 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 use unstuck_exec::{Ending, Job};
 use unstuck_judge::Lang;
 use unstuck_store::AlertWhen;
 use unstuck_wire::redact::redact;
 
+use crate::columns::{self, Side};
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
 use crate::settings::{
@@ -21,20 +22,26 @@ use crate::settings::{
 use crate::ui::Ui;
 
 /// Look at the settings, and where each comes from
+///
+/// Alone it does what `config show` does.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Layers, weakest first: built-in, system (/etc/unstuck/config.toml), user (config.toml in the config
 folder), project (.unstuck.toml; may only tighten), environment (UNSTUCK_STORE_KEEP_EVENTS), flags
 (--set store.keep-events=7d).
 
 Examples:
-  unstuck config show                          every setting, its value and its layer
+  unstuck config                               every setting, its value and its layer
   unstuck config explain store.keep-events     what it means, who may set it, what every layer says
   unstuck config edit                          open your own file in $VISUAL or $EDITOR, then check it
   unstuck --set ladder.mode=advise config show see what a flag would do")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(clap::Subcommand)]
@@ -77,12 +84,13 @@ pub(crate) fn run(
     args: &ConfigArgs,
 ) -> Result<ExitStatus, CommandError> {
     match &args.action {
-        Action::Show { json } => show(ui, &settings?, *json),
-        Action::Explain { key, json } => explain(ui, &settings?, key, *json),
-        Action::Edit { system: true, .. } => edit(ui, around, Layer::System),
-        Action::Edit { project: true, .. } => edit(ui, around, Layer::Project),
-        Action::Edit { .. } => edit(ui, around, Layer::User),
-        Action::Path { json } => path(ui, around, *json),
+        None => show(ui, &settings?, args.json),
+        Some(Action::Show { json }) => show(ui, &settings?, *json),
+        Some(Action::Explain { key, json }) => explain(ui, &settings?, key, *json),
+        Some(Action::Edit { system: true, .. }) => edit(ui, around, Layer::System),
+        Some(Action::Edit { project: true, .. }) => edit(ui, around, Layer::Project),
+        Some(Action::Edit { .. }) => edit(ui, around, Layer::User),
+        Some(Action::Path { json }) => path(ui, around, *json),
     }
 }
 
@@ -91,8 +99,26 @@ pub(crate) fn run(
 struct Shown {
     key: String,
     value: Json,
-    layer: &'static str,
+    #[serde(serialize_with = "layer_json")]
+    layer: Layer,
     source: String,
+}
+
+fn layer_json<S: Serializer>(layer: &Layer, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(layer.word())
+}
+
+/// A layer for people.
+fn layer_word(layer: Layer, lang: Lang) -> &'static str {
+    match (layer, lang) {
+        (layer, Lang::En) => layer.word(),
+        (Layer::BuiltIn, Lang::Zh) => "内置",
+        (Layer::System, Lang::Zh) => "系统",
+        (Layer::User, Lang::Zh) => "用户",
+        (Layer::Project, Lang::Zh) => "项目",
+        (Layer::Environment, Lang::Zh) => "环境变量",
+        (Layer::Flags, Lang::Zh) => "命令行",
+    }
 }
 
 impl Shown {
@@ -100,7 +126,7 @@ impl Shown {
         Shown {
             key: setting.key.row().name.to_owned(),
             value: value_json(&setting.value, settings),
-            layer: setting.layer.word(),
+            layer: setting.layer,
             source: setting.place.to_string(),
         }
     }
@@ -109,9 +135,14 @@ impl Shown {
         Shown {
             key: format!("alert.{}", alert.rule.name),
             value: alert_json(alert),
-            layer: alert.layer.word(),
+            layer: alert.layer,
             source: alert.place.to_string(),
         }
+    }
+
+    /// Whether the layer says all there is to say about where it was set.
+    fn is_told_by_layer(&self) -> bool {
+        self.source == self.layer.word()
     }
 
     /// The value on one line, safe for a terminal.
@@ -181,22 +212,25 @@ fn alert_json(alert: &SetAlert) -> Json {
 
 fn show(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<ExitStatus, CommandError> {
     let plain = Key::ALL.iter().map(|key| Shown::of_setting(&settings.setting(*key), settings));
-    let alerts = settings.alerts();
+    let (alerts, lang) = (settings.alerts(), ui.lang());
+    let mut rows = Vec::new();
     for shown in plain.chain(alerts.iter().map(Shown::of_alert)) {
         if as_json {
             ui.json(&shown)?;
             continue;
         }
         let value = match alerts.iter().find(|alert| shown.key == format!("alert.{}", alert.rule.name)) {
-            Some(alert) => harmless(&alert_line(alert, ui.lang())),
+            Some(alert) => harmless(&alert_line(alert, lang)),
             None => shown.line(),
         };
-        let source = match shown.source == shown.layer {
-            true => shown.layer.to_owned(),
-            false => format!("{} ({})", shown.layer, shown.source),
+        let layer = layer_word(shown.layer, lang);
+        let source = match shown.is_told_by_layer() {
+            true => layer.to_owned(),
+            false => format!("{layer} ({})", shown.source),
         };
-        ui.say(&format!("{:<24} {value:<28} {source}\n", shown.key))?;
+        rows.push(vec![shown.key, value, source]);
     }
+    ui.say(&columns::table(&[Side::Left; 3], &rows))?;
     Ok(ExitStatus::Success)
 }
 
@@ -297,15 +331,16 @@ fn explained(key: Key, settings: &Settings, lang: Lang) -> String {
     let mut line = |label: String, value: &str| {
         let _ = writeln!(text, "  {label} {value}");
     };
-    line(label("value", "当前值"), &format!("{} ({})", won.line(), won.layer));
+    line(label("value", "当前值"), &format!("{} ({})", won.line(), layer_word(won.layer, lang)));
     line(label("type", "类型"), &row.shape.wanted(lang));
     line(label("set by", "可由"), &format!("{who}{comma}{}", row.project.words(lang)));
     line(label("variable", "环境变量"), &key.variable());
     for (index, setting) in settings.in_every_layer(key).iter().enumerate() {
         let shown = Shown::of_setting(setting, settings);
         let label = if index == 0 { label("layers", "各层") } else { label("", "") };
-        let source = if shown.source == shown.layer { "" } else { &shown.source };
-        line(label, format!("{:<12} {:<12} {source}", shown.layer, shown.line()).trim_end());
+        let source = if shown.is_told_by_layer() { "" } else { &shown.source };
+        let layer = columns::left(layer_word(shown.layer, lang), 12);
+        line(label, format!("{layer} {} {source}", columns::left(&shown.line(), 12)).trim_end());
     }
     text
 }
@@ -318,7 +353,11 @@ fn explained_alert(shown: &Shown, alert: &SetAlert, lang: Lang) -> String {
             let _ = writeln!(text, "  {name:<12} {value}");
         }
     }
-    let _ = writeln!(text, "  {:<12} {} ({})", "layer", shown.layer, shown.source);
+    let (name, layer) = match lang {
+        Lang::En => ("layer", shown.layer.word()),
+        Lang::Zh => ("层", layer_word(shown.layer, lang)),
+    };
+    let _ = writeln!(text, "  {} {layer} ({})", columns::left(name, 12), shown.source);
     text
 }
 
@@ -341,7 +380,8 @@ fn path(ui: &mut Ui, around: &Around, as_json: bool) -> Result<ExitStatus, Comma
             (false, Lang::En) => "  (not there)",
             (false, Lang::Zh) => "  （不存在）",
         };
-        ui.say(&format!("{:<8} {}{note}\n", layer.word(), harmless_path(&path)))?;
+        let word = columns::left(layer_word(layer, ui.lang()), 8);
+        ui.say(&format!("{word} {}{note}\n", harmless_path(&path)))?;
     }
     Ok(ExitStatus::Success)
 }

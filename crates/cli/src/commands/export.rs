@@ -63,13 +63,14 @@ fn parse_from(text: &str) -> Result<From, String> {
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ExportArgs) -> Result<ExitStatus, CommandError> {
     let store = cellar.to_read()?;
     if let Some(asked) = &args.tool_errors {
-        let session = find_session(&store, asked)?;
+        let session = find_session(&store, &cellar.cleaner(), asked)?;
         if let Some(path) = store.write_tool_errors(&session.name)? {
             ui.say(&format!("{}\n", path.display()))?;
         }
         return Ok(ExitStatus::Success);
     }
-    let session = args.session.as_deref().map(|name| find_session(&store, name)).transpose()?;
+    let session =
+        args.session.as_deref().map(|name| find_session(&store, &cellar.cleaner(), name)).transpose()?;
     let wants = |what: &str| args.only.is_empty() || args.only.iter().any(|only| only == what);
     let selection = Selection {
         session: session.map(|session| session.name),

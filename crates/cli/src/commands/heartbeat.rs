@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_store::{Removed, Store, StoreError};
+use unstuck_store::{AlertRule, FiredAlert, Removed, Store, StoreError};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
 use crate::commands::alerts;
-use crate::deliver::{self, Delivered};
+use crate::deliver::{self, Delivered, WireAlert};
 use crate::exit::{CommandError, ExitStatus};
 use crate::removed::{self, WireRemoved};
 use crate::ui::Ui;
@@ -41,7 +41,7 @@ pub(crate) struct HeartbeatArgs {
 struct Beat {
     taken: u64,
     sealed: Vec<i64>,
-    fired: Vec<String>,
+    fired: Vec<FiredAlert>,
     delivered: Delivered,
     removed: Removed,
     folded: bool,
@@ -51,7 +51,7 @@ struct Beat {
 struct WireBeat<'a> {
     taken: u64,
     sealed: &'a [i64],
-    fired: &'a [String],
+    fired: Vec<WireAlert<'a>>,
     delivered: u64,
     undelivered: u64,
     removed: WireRemoved,
@@ -70,7 +70,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HeartbeatArgs) -> Result<
         (true, _) => ui.json(&WireBeat {
             taken: beat.taken,
             sealed: &beat.sealed,
-            fired: &beat.fired,
+            fired: beat.fired.iter().map(|alert| WireAlert::new(alert, false)).collect(),
             delivered: beat.delivered.arrived,
             undelivered: beat.delivered.failed,
             removed: beat.removed.into(),
@@ -79,7 +79,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HeartbeatArgs) -> Result<
         })?,
         (false, true) => {}
         (false, false) => {
-            let text = in_words(&beat, ui.lang());
+            let text = in_words(&beat, &alerts::rules(cellar), ui.lang());
             ui.say(&text)?;
         }
     }
@@ -104,17 +104,17 @@ fn beat(lang: Lang, cellar: &Cellar) -> Result<Beat, CommandError> {
     })
 }
 
-/// Fires what is due and delivers it: the names of those that fired, and what became of the deliveries.
+/// Fires what is due and delivers it: the alerts that fired, and what became of the deliveries.
 fn alert(
     lang: Lang,
     cellar: &Cellar,
     store: &mut Store,
     cleaner: &Cleaner,
-) -> Result<(Vec<String>, Delivered), CommandError> {
+) -> Result<(Vec<FiredAlert>, Delivered), CommandError> {
     let rules = alerts::rules(cellar);
     let fired = store.fire(&rules, cellar::now(), lang, cleaner)?;
     let delivered = deliver::all_due(store, &rules, cleaner)?;
-    Ok((fired.into_iter().map(|alert| alert.name).collect(), delivered))
+    Ok((fired, delivered))
 }
 
 /// The same beside another command, whose answer has been printed by then: whoever looks at the store also keeps its alerts
@@ -126,7 +126,7 @@ pub(crate) fn alert_quietly(lang: Lang, cellar: &Cellar) {
     }
 }
 
-fn in_words(beat: &Beat, lang: Lang) -> String {
+fn in_words(beat: &Beat, rules: &[AlertRule], lang: Lang) -> String {
     let Beat { taken, sealed, fired, delivered, removed, folded } = beat;
     let mut done = Vec::new();
     let mut tell = |is_so: bool, en: String, zh: String| {
@@ -137,16 +137,25 @@ fn in_words(beat: &Beat, lang: Lang) -> String {
             });
         }
     };
-    tell(*taken > 0, format!("took in {taken} waiting entries"), format!("收入 {taken} 条等待的记录"));
-    let calls = sealed.len();
-    tell(calls > 0, format!("sealed {calls} dead calls"), format!("封存 {calls} 个失联的调用"));
-    let names = fired.join(", ");
-    tell(!fired.is_empty(), format!("alerts fired: {names}"), format!("触发告警：{names}"));
+    let waiting = removed::counted(*taken, ["waiting entry", "waiting entries"]);
+    tell(*taken > 0, format!("took in {waiting}"), format!("收入 {taken} 条等待的记录"));
+    let calls = sealed.len() as u64;
+    let dead = removed::counted(calls, ["dead call", "dead calls"]);
+    tell(calls > 0, format!("sealed {dead}"), format!("封存 {calls} 个失联的调用"));
+    let names: Vec<String> = fired.iter().map(|alert| alerts::fired_line(rules, alert, lang)).collect();
+    tell(
+        !fired.is_empty(),
+        format!("alerts fired: {}", names.join(", ")),
+        format!("触发告警：{}", names.join("、")),
+    );
     let (arrived, failed) = (delivered.arrived, delivered.failed);
     tell(arrived > 0, format!("delivered {arrived}"), format!("已送达 {arrived} 个"));
     tell(
         failed > 0,
-        format!("{failed} deliveries failed (`unstuck alerts` says why)"),
+        format!(
+            "{} failed (`unstuck alerts` says why)",
+            removed::counted(failed, ["delivery", "deliveries"])
+        ),
         format!("{failed} 个通知失败（`unstuck alerts` 显示原因）"),
     );
     let rows = removed::in_words(removed, lang);

@@ -54,20 +54,26 @@ enum Action {
         /// Its fingerprint, or enough of it
         #[arg(value_name = "PROBLEM")]
         cause: String,
+        /// The problem as it stands then, as one JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// Take that back
     Reopen {
         /// Its fingerprint, or enough of it
         #[arg(value_name = "PROBLEM")]
         cause: String,
+        /// The problem as it stands then, as one JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ProblemsArgs) -> Result<ExitStatus, CommandError> {
     match &args.action {
         None => list(ui, cellar, args),
-        Some(Action::Resolve { cause }) => judge(ui, cellar, cause, Word::Resolved),
-        Some(Action::Reopen { cause }) => judge(ui, cellar, cause, Word::Open),
+        Some(Action::Resolve { cause, json }) => judge(ui, cellar, cause, Word::Resolved, *json),
+        Some(Action::Reopen { cause, json }) => judge(ui, cellar, cause, Word::Open, *json),
     }
 }
 
@@ -142,7 +148,13 @@ enum Word {
     Open,
 }
 
-fn judge(ui: &mut Ui, cellar: &Cellar, asked: &str, word: Word) -> Result<ExitStatus, CommandError> {
+fn judge(
+    ui: &mut Ui,
+    cellar: &Cellar,
+    asked: &str,
+    word: Word,
+    json: bool,
+) -> Result<ExitStatus, CommandError> {
     // Whether there is a store at all is asked first, so that a mistyped command makes none.
     let problem = find_problem(&cellar.to_read()?, asked)?;
     let mut store = cellar.to_write()?;
@@ -151,7 +163,13 @@ fn judge(ui: &mut Ui, cellar: &Cellar, asked: &str, word: Word) -> Result<ExitSt
         Word::Resolved => store.resolve_problem(&problem.cause, now)?,
         Word::Open => store.reopen_problem(&problem.cause)?,
     }
-    let state = ProblemState::of(&find_problem(&store, &problem.cause)?.times, now, &cellar.problem_ages());
+    let problem = find_problem(&store, &problem.cause)?;
+    let state = ProblemState::of(&problem.times, now, &cellar.problem_ages());
+    if json {
+        let trend = store.problem_trend(&problem.cause, now, TREND)?;
+        ui.json(&WireStandingProblem::new(&problem, state, &trend))?;
+        return Ok(ExitStatus::Success);
+    }
     let (lang, cause) = (ui.lang(), &problem.cause);
     let text = match (word, state, lang) {
         // Nobody called it resolved: it was not met for so long that it is taken for resolved.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_store::{CopiesToo, Purge, Purged};
+use unstuck_store::{CopiesToo, NAME_MAX, Purge, Purged};
 
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
-use crate::find_session::find_session;
+use crate::find_session::{find_session, session_named};
 use crate::plain;
 use crate::progress::Progress;
 use crate::removed::{self, WireRemoved};
@@ -61,12 +61,19 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<Exit
     let looked_up = cellar.to_read()?;
     let what = match (&args.session, args.before) {
         (Some(name), _) => {
-            if !looked_up.has_session(name)? && !looked_up.has_unfinished_purge()? {
-                // A beginning that fits is a good hint, but not enough to destroy something.
-                let found = find_session(&looked_up, name)?;
-                return Err(CommandError::NoSuchSession { name: name.clone(), nearest: Some(found.name) });
+            let cleaner = cellar.cleaner();
+            match session_named(&looked_up, &cleaner, name)? {
+                Some(session) => Purge::Session(session.name),
+                None if looked_up.has_unfinished_purge()? => {
+                    Purge::Session(cleaner.name(name, NAME_MAX).into_string())
+                }
+                None => {
+                    // A beginning that fits is a good hint, but not enough to destroy something.
+                    let found = find_session(&looked_up, &cleaner, name)?;
+                    let nearest = Some(found.name);
+                    return Err(CommandError::NoSuchSession { name: name.clone(), nearest });
+                }
             }
-            Purge::Session(name.clone())
         }
         (None, moment) => Purge::Before(moment.map_or(0, |moment| moment.before(cellar::now()))),
     };
@@ -105,6 +112,15 @@ fn in_words(purged: &Purged, dry: bool, lang: Lang) -> String {
         (false, Lang::En) => format!("removed: {rows}\n"),
         (false, Lang::Zh) => format!("已删除：{rows}\n"),
     };
+    let files = purged.tool_errors;
+    if files > 0 {
+        text.push_str(&match lang {
+            Lang::En => {
+                format!("and {}\n", removed::counted(files, ["tool-errors file", "tool-errors files"]))
+            }
+            Lang::Zh => format!("以及 {files} 个 tool-errors 文件\n"),
+        });
+    }
     let mut list = |paths: &[PathBuf], en: &str, zh: &str| {
         if !paths.is_empty() {
             text.push_str(match lang {

@@ -4,7 +4,7 @@ use unstuck_store::{Problem, Store, StoredCall};
 
 use crate::call_page::CallPage;
 use crate::cellar::{self, Cellar};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{Among, CommandError, ExitStatus};
 use crate::plain;
 use crate::problem_page::ProblemPage;
 use crate::ui::Ui;
@@ -74,6 +74,9 @@ fn find(store: &Store, asked: &str) -> Result<Found, CommandError> {
     let exactly = calls.len() == 1 && calls[0].key == asked;
     let problems = if exactly { Vec::new() } else { problems_like(store, asked)? };
     match (calls.len(), problems.len()) {
+        (0, 0) if asked.starts_with(CAUSE) && is_too_short(asked) => {
+            Err(CommandError::TooShort { asked: asked.to_owned(), least: LEAST })
+        }
         (0, 0) => Err(CommandError::NothingCalled { asked: asked.to_owned() }),
         (1, 0) => Ok(Found::Call(Box::new(calls.remove(0)))),
         (0, 1) => problems
@@ -86,19 +89,31 @@ fn find(store: &Store, asked: &str) -> Result<Found, CommandError> {
                 let (key, label) = (plain::short(&call.key, 60), plain::short(&call.label, 60));
                 format!("#{}  {key}  {}  {label}", call.id, plain::short(&call.session, 20))
             });
-            let candidates = calls.chain(problems.iter().map(candidate)).collect();
-            Err(CommandError::Ambiguous { asked: asked.to_owned(), candidates })
+            let problems_listed = problems.iter().take(LISTED as usize).map(candidate);
+            let candidates = calls.chain(problems_listed).collect();
+            let more = problems.len().saturating_sub(LISTED as usize);
+            let among = Among::CallsAndProblems;
+            Err(CommandError::Ambiguous { asked: asked.to_owned(), among, candidates, more })
         }
     }
 }
 
 /// The problems that somebody may mean, with or without the beginning that all have.
 fn problems_like(store: &Store, asked: &str) -> Result<Vec<Problem>, CommandError> {
-    let rest = asked.strip_prefix(CAUSE).unwrap_or(asked);
-    match rest.len() < LEAST {
+    match is_too_short(asked) {
         true => Ok(Vec::new()),
-        false => Ok(store.problems_like(&format!("{CAUSE}{rest}"))?),
+        false => Ok(store.problems_like(&format!("{CAUSE}{}", rest(asked)))?),
     }
+}
+
+/// A problem's name without the beginning that all have.
+fn rest(asked: &str) -> &str {
+    asked.strip_prefix(CAUSE).unwrap_or(asked)
+}
+
+/// So little of a name fits too many problems to mean one.
+fn is_too_short(asked: &str) -> bool {
+    rest(asked).chars().count() < LEAST
 }
 
 fn candidate(problem: &Problem) -> String {
@@ -107,13 +122,18 @@ fn candidate(problem: &Problem) -> String {
 
 /// The one problem that somebody means.
 pub(crate) fn find_problem(store: &Store, asked: &str) -> Result<Problem, CommandError> {
-    let mut problems = problems_like(store, asked.trim())?;
+    let asked = asked.trim();
+    if is_too_short(asked) {
+        return Err(CommandError::TooShort { asked: asked.to_owned(), least: LEAST });
+    }
+    let mut problems = problems_like(store, asked)?;
     match (problems.pop(), problems.is_empty()) {
         (Some(only), true) => Ok(only),
         (Some(last), false) => {
             problems.push(last);
-            let candidates = problems.iter().take(LISTED as usize).map(candidate).collect();
-            Err(CommandError::Ambiguous { asked: asked.to_owned(), candidates })
+            let candidates: Vec<String> = problems.iter().take(LISTED as usize).map(candidate).collect();
+            let more = problems.len() - candidates.len();
+            Err(CommandError::Ambiguous { asked: asked.to_owned(), among: Among::Problems, candidates, more })
         }
         (None, _) => Err(CommandError::NoSuchProblem { asked: asked.to_owned() }),
     }

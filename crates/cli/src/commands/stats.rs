@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde::Serialize;
 use unstuck_judge::{Kind, Lang};
@@ -15,24 +14,27 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::find_session::find_session;
 use crate::moment;
 use crate::plain;
+use crate::since::{self, Moment};
 use crate::ui::Ui;
 
 /// Show errors by type, recovery, what each retry was worth, and time wasted and saved
 ///
-/// Every column is explained in docs/timeline.md.
+/// A repeat is a failure of the same intent with the same cause that the session had met and not got over. Every column is
+/// explained in docs/timeline.md.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unstuck stats                        everything that is recorded
   unstuck stats --since 7d --by tool   the last week, tool by tool
+  unstuck stats --since 2026-11-01     from that day on (UTC)
   unstuck stats --by day --json        one object per day")]
 pub(crate) struct StatsArgs {
     /// One row for each of these
     #[arg(long, value_parser = ["kind", "tool", "agent", "day", "session"])]
     by: Option<String>,
-    /// Only calls asked for within this time: 12h, 7d, 4w
-    #[arg(long, value_name = "SPAN", value_parser = moment::parse_span)]
-    since: Option<Duration>,
+    /// Only calls asked for since this moment: 12h, 7d, 2026-11-15, 2026-11-15T11:53:02Z
+    #[arg(long, value_name = "SPAN|DATE", value_parser = since::parse_moment)]
+    since: Option<Moment>,
     /// Only this session: its name, or enough of its beginning
     #[arg(long, value_name = "S")]
     session: Option<String>,
@@ -43,9 +45,10 @@ pub(crate) struct StatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &StatsArgs) -> Result<ExitStatus, CommandError> {
     let store = cellar.to_read()?;
+    let named = |name: &str| find_session(&store, &cellar.cleaner(), name);
     let scope = StatsScope {
-        session: args.session.as_deref().map(|name| find_session(&store, name)).transpose()?.map(|it| it.id),
-        since: args.since.map(|span| cellar::now().saturating_sub(time::span_ms(span))),
+        session: args.session.as_deref().map(named).transpose()?.map(|it| it.id),
+        since: args.since.map(|moment| moment.before(cellar::now())),
     };
     let by: Option<GroupBy> = args.by.as_deref().and_then(|word| word.parse().ok());
     let groups = store.stats(&scope, by)?;
@@ -77,6 +80,24 @@ fn percent(part: u64, whole: u64) -> String {
 
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64 * 10_000.0).round() / 10_000.0)
+}
+
+/// How long some calls took together; nothing where there are some and none of them has a time.
+fn timed(calls: u64, took_ms: u64) -> Option<u64> {
+    (calls == 0 || took_ms > 0).then_some(took_ms)
+}
+
+/// The middle time to a recovery. Nothing ever takes no time at all: such a time is of calls that came without one.
+fn recovery_ms(stats: &Stats) -> Option<u64> {
+    stats.recovery_ms.filter(|took| *took > 0)
+}
+
+fn known(took_ms: Option<u64>, lang: Lang) -> String {
+    match (took_ms, lang) {
+        (Some(took), _) => moment::span(took),
+        (None, Lang::En) => "unknown".to_owned(),
+        (None, Lang::Zh) => "未知".to_owned(),
+    }
 }
 
 fn name(key: &StatsKey) -> String {
@@ -111,9 +132,12 @@ fn table(by: GroupBy, groups: &[(StatsKey, Stats)], lang: Lang) -> String {
             stats.failed.to_string(),
             percent(stats.failed, stats.calls),
             percent(stats.recovered, stats.failed),
-            stats.recovery_ms.map_or("-".to_owned(), moment::span),
+            match stats.recovered {
+                0 => "-".to_owned(),
+                _ => known(recovery_ms(stats), lang),
+            },
             stats.repeats.to_string(),
-            moment::span(stats.repeats_ms),
+            known(timed(stats.repeats, stats.repeats_ms), lang),
             stats.refused.to_string(),
             moment::span(stats.saved_ms),
         ]
@@ -174,7 +198,7 @@ fn by_count(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
 fn recovery(stats: &Stats, lang: Lang) -> String {
     let (recovered, failed) = (stats.recovered, stats.failed);
     let rate = percent(recovered, failed);
-    let median = stats.recovery_ms.map(moment::span);
+    let median = recovery_ms(stats).map(moment::span);
     match (lang, median) {
         (Lang::En, Some(median)) => {
             format!("\nRecovered: {recovered} of {failed} ({rate}), half of them within {median}\n")
@@ -209,18 +233,18 @@ fn yields(stats: &Stats, lang: Lang) -> String {
 }
 
 fn costs(stats: &Stats, lang: Lang) -> String {
-    let (repeats, wasted) = (stats.repeats, moment::span(stats.repeats_ms));
+    let (repeats, wasted) = (stats.repeats, known(timed(stats.repeats, stats.repeats_ms), lang));
     let (refused, saved) = (stats.refused, moment::span(stats.saved_ms));
     let blind = stats.refused_without_estimate;
     let (through, through_failed) = (stats.let_through, stats.let_through_failed);
-    let through_took = moment::span(stats.let_through_ms);
+    let through_took = known(timed(through_failed, stats.let_through_ms), lang);
     let mut text = match lang {
         Lang::En => format!(
-            "\nWasted: {wasted} (failures that the session had met before: {repeats})\n\
+            "\nWasted: {wasted} (failures that the session had met and not got over: {repeats})\n\
              Saved: about {saved} (calls refused before they ran: {refused}, without an estimate: {blind})\n"
         ),
         Lang::Zh => format!(
-            "\n浪费：{wasted}（本会话中已出现过的失败：{repeats} 次）\n\
+            "\n浪费：{wasted}（本会话中已出现过且尚未解决的失败：{repeats} 次）\n\
              节省：约 {saved}（运行前被拒绝的调用：{refused} 次，其中无法估计：{blind} 次）\n"
         ),
     };
@@ -256,13 +280,13 @@ struct WireStats<'s> {
     recovery_median_ms: Option<u64>,
     attempts: Vec<WireAttempts>,
     repeats: u64,
-    repeats_ms: u64,
+    repeats_ms: Option<u64>,
     refused: u64,
     saved_ms: u64,
     refused_without_estimate: u64,
     let_through: u64,
     let_through_failed: u64,
-    let_through_ms: u64,
+    let_through_ms: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -298,16 +322,16 @@ impl<'s> WireStats<'s> {
             kinds: &stats.kinds,
             recovered: stats.recovered,
             recovery_rate: share(stats.recovered, stats.failed),
-            recovery_median_ms: stats.recovery_ms,
+            recovery_median_ms: recovery_ms(stats),
             attempts: attempts.collect(),
             repeats: stats.repeats,
-            repeats_ms: stats.repeats_ms,
+            repeats_ms: timed(stats.repeats, stats.repeats_ms),
             refused: stats.refused,
             saved_ms: stats.saved_ms,
             refused_without_estimate: stats.refused_without_estimate,
             let_through: stats.let_through,
             let_through_failed: stats.let_through_failed,
-            let_through_ms: stats.let_through_ms,
+            let_through_ms: timed(stats.let_through_failed, stats.let_through_ms),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use unstuck_judge::Kind;
-use unstuck_store::{AlertFilter, AlertRule, AlertWhen};
+use unstuck_store::{AlertFilter, AlertRule, AlertWhen, EventType};
 
 use super::error::SettingsError;
 use super::layer::{Layer, Place};
@@ -141,13 +141,19 @@ impl WrittenAlert {
             }
             "tool" => self.tool = Some(text(field, value)?),
             "agent" => self.agent = Some(text(field, value)?),
-            "event" => self.event = Some(text(field, value)?),
+            "event" => {
+                let words: Vec<&str> = EventType::ALL.iter().map(|kind| kind.word()).collect();
+                let known = |word: &str| word.parse::<EventType>().ok();
+                self.event = Some(one_of(field, value, &words, known)?.word().to_owned());
+            }
             "more-than" => self.more_than = Some(number(field, value)?),
             "least-calls" => self.least_calls = Some(number(field, value)?),
             "within" => {
                 let within = value.as_str().and_then(value::time);
                 let is_sound = |time: &Duration| *time >= Duration::from_secs(1);
-                let what = || format!("within must be a duration such as \"1h\", not {}", shown(value));
+                let what = || {
+                    format!("within must be a duration of 1s or more, such as \"1h\", not {}", shown(value))
+                };
                 self.within = Some(within.filter(is_sound).ok_or_else(what)?);
             }
             "factor" => {
@@ -264,8 +270,11 @@ fn one_of<T>(
     read(written).ok_or_else(|| {
         let meant = nearest(written, words.iter().copied());
         let meant = meant.map(|word| format!("; did you mean {word}?")).unwrap_or_default();
-        // A vocabulary too long to be read in one breath is not recited.
-        let wanted = if words.len() > 8 { "a known word".to_owned() } else { words.join(", ") };
+        // A vocabulary too long to be read in one breath is not recited to somebody who almost knew it.
+        let wanted = match (words.len() > 8, meant.is_empty()) {
+            (true, false) => "a known word".to_owned(),
+            (true, true) | (false, _) => format!("one of {}", words.join(", ")),
+        };
         format!("{field} must be {wanted}, not {}{meant}", shown(value))
     })
 }

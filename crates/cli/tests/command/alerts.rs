@@ -68,7 +68,7 @@ fn a_command_gets_the_alert_as_one_line_and_only_once() {
     let world = world(r#"command = ["sh", "-c", "cat >> told.jsonl"]"#);
     let beat = world.run(&["heartbeat", "--json"], "").json();
     assert_eq!(
-        (&beat["fired"][0], &beat["delivered"], &beat["undelivered"]),
+        (&beat["fired"][0]["name"], &beat["delivered"], &beat["undelivered"]),
         (&"any".into(), &1.into(), &0.into())
     );
     let again = world.run(&["heartbeat", "--json"], "").json();
@@ -100,7 +100,8 @@ fn a_webhook_gets_the_alert_and_its_address_is_written_nowhere() {
     let (address, serving) = server(1, "204 No Content");
     let world = world(&format!("webhook = \"{address}\""));
     let said = world.run(&["heartbeat"], "");
-    assert_eq!((said.stdout(), said.exit), ("alerts fired: any; delivered 1\n", 0), "{said}");
+    let line = told(&said);
+    assert_eq!(line, "alerts fired: any (1 in 24h from TODAY); delivered 1\n", "{said}");
     let seen = serving.join().unwrap();
     let (head, body) = &seen[0];
     assert!(head.starts_with("POST /hooks/s3cr3t-path HTTP/1.1"), "{head}");
@@ -110,20 +111,28 @@ fn a_webhook_gets_the_alert_and_its_address_is_written_nowhere() {
     assert_eq!(world.files_with("s3cr3t-path"), [""; 0]);
 }
 
+/// What a heartbeat that went well says, without the day.
+#[track_caller]
+fn told(said: &Said) -> String {
+    assert_eq!((said.stderr(), said.exit), ("", 0), "{said}");
+    let (before, rest) = said.stdout().split_once(" from ").unwrap();
+    let (day, after) = rest.split_once(')').unwrap();
+    assert!(day.ends_with(" 00:00:00Z"), "{said}");
+    format!("{before} from TODAY){after}")
+}
+
 /// Fires into something that does not work, and returns what `alerts` says of it.
 #[track_caller]
 fn check_failed(tells: &str, why: &str) {
     let world = world(tells);
     let said = world.run(&["heartbeat"], "");
-    assert_eq!(
-        (said.stdout(), said.exit),
-        ("alerts fired: any; 1 deliveries failed (`unstuck alerts` says why)\n", 0),
-        "{said}"
-    );
+    let line = told(&said);
+    let expected = "alerts fired: any (1 in 24h from TODAY); 1 delivery failed (`unstuck alerts` says why)\n";
+    assert_eq!(line, expected, "{said}");
     let delivery = fired(&world)["deliveries"][0].clone();
     assert_eq!((&delivery["state"], &delivery["tries"]), (&"waiting".into(), &1.into()));
     assert!(delivery["error"].as_str().unwrap().contains(why), "{delivery}");
-    assert!(delivery["next_at"].is_string());
+    assert!(delivery["next_at"].is_string() && delivery["next_at_ms"].is_u64(), "{delivery}");
     let shown = world.run(&["alerts"], "");
     assert!(shown.stdout().contains("failed 1×, again after ") && shown.stdout().contains(why), "{shown}");
     // Its time has not come yet.
@@ -186,6 +195,10 @@ fn a_test_alert_is_marked_and_says_what_came_of_it() {
 fn a_test_without_anybody_to_tell_says_so_and_a_wrong_name_gets_the_nearest() {
     let said = World::empty().run(&["alerts", "test"], "");
     assert!(said.stdout().contains("no rule names a command or a webhook") && said.exit == 0, "{said}");
+    let other = World::empty().with("config/unstuck/config.toml", rule(r#"command = ["false"]"#));
+    let said = other.run(&["alerts", "test", "regressed"], "");
+    let names = "regressed names neither a command nor a webhook: it is told on the timeline alone\n";
+    assert_eq!((said.stdout(), said.exit), (names, 0), "{said}");
     World::empty()
         .run(&["alerts", "test", "failurerate"], "")
         .complains(2, &["no alert is called failurerate", "did you mean failure-rate?"]);
@@ -203,5 +216,41 @@ fn rules_are_shown_with_their_value_against_the_limit() {
             .lines()
             .any(|line| line.split_whitespace().eq(["any", "1", ">", "0", "24h", "timeline", "over"]))
     );
-    World::empty().run(&["alerts"], "").complains(1, &["nothing is recorded in", "unstuck replay --record"]);
+}
+
+#[test]
+fn rules_are_shown_before_anything_is_recorded() {
+    let world = World::empty();
+    let said = world.run(&["alerts"], "");
+    assert!(said.stdout().ends_with("\nnothing is recorded yet\n") && said.exit == 0, "{said}");
+    let lines = world.run(&["alerts", "--json"], "").json_lines();
+    let shown: Vec<_> = lines.iter().map(|rule| (&rule["name"], &rule["value"], &rule["over"])).collect();
+    assert_eq!(shown.len(), 5, "{lines:?}");
+    assert!(lines.iter().all(|rule| rule["value"] == 0.0 && rule["over"] == false), "{shown:?}");
+    assert_eq!(lines.iter().find(|rule| rule["name"] == "validation").unwrap()["limit"], 100.0);
+    assert!(world.run(&["alerts", "--lang", "zh"], "").stdout().ends_with("\n尚无记录\n"));
+    assert!(!world.path(".local/state/unstuck").exists(), "looking makes nothing");
+}
+
+#[test]
+fn an_alert_that_fired_is_shown_with_its_value_and_its_window() {
+    let world = world("");
+    world.record(&failure("one", "c2", "make", "make: *** No rule to make target"));
+    world.run(&["heartbeat"], "");
+    let alert = fired(&world);
+    let window = alert["window"].as_str().unwrap().replace('T', " ").replace(".000Z", "Z");
+    let shown = world.run(&["alerts"], "");
+    assert!(
+        shown.stdout().contains(&format!("  any (2 in 24h from {window})  something failed\n")),
+        "{shown}"
+    );
+    let shown = world.run(&["alerts", "--lang", "zh"], "");
+    assert!(
+        shown.stdout().contains(&format!("  any（{window} 起 24h 内：2）  something failed\n")),
+        "{shown}"
+    );
+    // Of a rule that is gone, the length of its windows is not known any more.
+    fs::write(world.path("config/unstuck/config.toml"), "").unwrap();
+    let shown = world.run(&["alerts"], "");
+    assert!(shown.stdout().contains(&format!("  any (2 from {window} on)  something failed\n")), "{shown}");
 }

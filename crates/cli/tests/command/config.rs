@@ -68,15 +68,40 @@ fn settings_are_shown_to_people_in_columns() {
     let said = world.run(&["config", "show", "--set", "hook.enabled=false"], "");
     let text = settled(&world, &said);
     let line = |key: &str| text.lines().find(|line| line.starts_with(key)).unwrap_or("").to_owned();
+    let cells = |line: String| {
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" | ")
+    };
     insta::assert_snapshot!(
-        ["store.keep-events", "ladder.mode", "hook.enabled", "alert.validation"].map(line).join("\n"),
+        ["store.keep-events", "ladder.mode", "hook.enabled", "alert.validation"].map(line).map(cells).join("\n"),
         @r"
-    store.keep-events        30d                          built-in
-    ladder.mode              advise                       user (config/unstuck/config.toml:2:1)
-    hook.enabled             false                        flags (--set)
-    alert.validation         > 100 failures in 24h        built-in
+    store.keep-events | 30d | built-in
+    ladder.mode | advise | user (config/unstuck/config.toml:2:1)
+    hook.enabled | false | flags (--set)
+    alert.validation | > 100 failures in 24h | built-in
     "
     );
+}
+
+#[test]
+fn a_long_value_moves_the_column_behind_it_for_all() {
+    let long = format!("/{}", "long/".repeat(20));
+    let world = World::empty();
+    let said = world.run(&["config", "--set", &format!("store.state-dir={long}")], "");
+    let ends: Vec<Option<usize>> = said
+        .stdout()
+        .lines()
+        .map(|line| line.find("  built-in").or_else(|| line.find("  flags (--set)")))
+        .collect();
+    assert!(ends.iter().all(|end| *end == ends[0] && *end > Some(long.len())), "{ends:?}\n{said}");
+}
+
+#[test]
+fn without_a_word_more_all_settings_are_shown() {
+    let world = World::empty().with(USER, "[ladder]\nmode = \"advise\"\n");
+    assert_eq!(world.run(&["config"], ""), world.run(&["config", "show"], ""));
+    assert_eq!(world.run(&["config", "--json"], ""), world.run(&["config", "show", "--json"], ""));
+    let said = world.run(&["config", "--lang", "zh"], "");
+    assert!(said.stdout().contains("  内置\n") && said.stdout().contains("  用户 ("), "{said}");
 }
 
 #[test]
@@ -123,6 +148,16 @@ fn a_typo_names_the_nearest_setting() {
         "[[alert]]\nname = \"x\"\ncomand = [\"a\"]\n",
         &["config.toml:3:1: alert x: has no field comand; did you mean command?"],
     );
+    let event = |written: &str| {
+        format!("[[alert]]\nname = \"x\"\nwhen = \"event\"\nwithin = \"1h\"\nevent = \"{written}\"\n")
+    };
+    check(
+        &event("hlat"),
+        &["config.toml:5:1: alert x: event must be a known word, not \"hlat\"; did you mean halt?"],
+    );
+    check(&event("zzz"), &["alert x: event must be one of tool:start, ", "not \"zzz\""]);
+    let within = event("halt").replace("1h", "1ms");
+    check(&within, &["within must be a duration of 1s or more, such as \"1h\", not \"1ms\""]);
     World::empty()
         .run(&["config", "show", "--set", "ladder.mod=full"], "")
         .complains(2, &["--set: no setting is called ladder.mod", "did you mean ladder.mode?"]);
@@ -291,13 +326,13 @@ fn one_setting_is_explained() {
     insta::assert_snapshot!(settled(&world, &explained), @r"
     --- stdout
     store.keep-events: 时间线上的事件保留多久。
-      当前值    10d (project)
+      当前值    10d (项目)
       类型      时长，例如 150ms、30s、24h 或 30d，从 1h 到 3650d
       可由      系统文件、用户文件、环境变量、--set；项目只能调低
       环境变量  UNSTUCK_STORE_KEEP_EVENTS
-      各层      built-in     30d
-                user         20d          config/unstuck/config.toml:2:1
-                project      10d          .unstuck.toml:1:7
+      各层      内置         30d
+                用户         20d          config/unstuck/config.toml:2:1
+                项目         10d          .unstuck.toml:1:7
     --- exit 0
     ");
     let answer = world.run(&["config", "explain", "store.keep-events", "--json"], "").json();

@@ -37,7 +37,7 @@ fn a_call_whose_process_is_gone_is_sealed() {
     world.record(&payload.to_string());
     agent.kill().unwrap();
     agent.wait().unwrap();
-    assert_eq!(world.run(&["heartbeat"], "").stdout(), "sealed 1 dead calls\n");
+    assert_eq!(world.run(&["heartbeat"], "").stdout(), "sealed 1 dead call\n");
     let calls = world.run(&["export", "--jsonl", "--only", "calls", "--session", "t"], "").json_lines();
     assert_eq!(calls[0]["state"], "sealed");
 }

@@ -74,7 +74,6 @@ fn every_bookmark_resumes_right_after_itself() {
     for bookmark in 0..=all.len() {
         assert_eq!(places(&world, &["--since", &bookmark.to_string()]), all[bookmark..]);
     }
-    assert_eq!(places(&world, &["--since", "18446744073709551615"]), [0; 0]);
     let said = world.run(&["log", "--since", "4"], "");
     assert!(said.stderr().ends_with(&format!("resume with --since {}\n", all.len())), "{said}");
 }
@@ -106,7 +105,11 @@ fn a_session_or_a_channel_that_does_not_exist_is_refused_with_a_hint() {
         &["no session is called alpha-ome", "did you mean alpha-one?"],
     );
     check(&["log", "--session", ""], 1, &["no session is called"]);
-    check(&["log", "--session", "alpha"], 2, &["alpha may mean one of several:", "alpha-one", "alpha-two"]);
+    check(
+        &["log", "--session", "alpha"],
+        2,
+        &["alpha may mean one of several:", "alpha-one", "alpha-two", "hint: write more of it\n"],
+    );
     check(&["log", "--channel", "telepathy"], 2, &["progress", "monitor", "control"]);
     check(&["log", "--since", "yesterday"], 2, &["invalid"]);
 }
@@ -127,7 +130,8 @@ fn an_event_as_json_holds_its_bookmark_its_time_twice_and_its_body() {
 fn a_follower_sees_everything_once_and_in_order_while_others_write() {
     let world = World::empty();
     work(&world, &[FINE]);
-    let mut child = world.command(&["log", "--follow", "--json"]).stdin(Stdio::null()).spawn().unwrap();
+    let args = ["log", "--follow", "--json", "--since", "0"];
+    let mut child = world.command(&args).stdin(Stdio::null()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     let (writers, calls) = (4, 25);
     let seen = thread::scope(|scope| {
@@ -173,6 +177,97 @@ fn a_follower_goes_on_with_the_store_that_takes_the_place_of_another() {
     work(&world, &[FINE, Work { session: "alpha-one", command: "echo back", ..FINE }]);
     let event = next();
     assert_eq!((&event["seq"], &event["body"]["label"]), (&Value::from(3), &Value::from("echo back")));
+    drop(lines);
+    assert_eq!(ends_soon(child).exit, 0);
+}
+
+#[test]
+fn of_many_sessions_that_may_be_meant_ten_are_named_and_the_others_counted() {
+    let world = World::empty();
+    let lines: String =
+        (0..13).map(|number| Work { session: &format!("agent/{number}"), ..FINE }.lines()).collect();
+    hook(&world, &lines);
+    let said = world.run(&["log", "--session", "agent/"], "");
+    said.complains(2, &["agent/ may mean one of several:", "\n  and 3 more\nhint: write more of it\n"]);
+    assert_eq!(said.stderr().matches("agent/").count(), 11, "{said}");
+}
+
+#[test]
+fn a_bookmark_that_no_event_has_reached_is_told() {
+    let world = morning();
+    for args in [&["log", "--since", "500"][..], &["log", "--json", "--since", "18446744073709551615"]] {
+        let said = world.run(args, "");
+        assert_eq!((said.stdout(), said.exit), ("", 0), "{said}");
+        assert!(said.stderr().contains("lies beyond the newest event, 9"), "{said}");
+    }
+    let said = world.run(&["log", "--since", "500"], "");
+    assert!(said.stderr().ends_with("no events; resume with --since 9\n"), "{said}");
+    let said = world.run(&["log", "--since", "500", "--lang", "zh"], "");
+    assert!(said.stderr().contains("超出了最新的事件 9"), "{said}");
+    // Where somebody has seen everything, nothing is wrong.
+    assert_eq!(world.run(&["log", "--json", "--since", "9"], "").stderr(), "");
+}
+
+#[test]
+fn a_session_is_found_by_the_name_its_host_gives_it_however_it_is_stored() {
+    let long = "s".repeat(300);
+    for name in [&*long, "night\u{202e}shift", "two\nlines"] {
+        let world = World::empty();
+        work(&world, &[Work { session: name, ..FINE }, Work { session: "other", ..FINE }]);
+        let stored = world.run(&["export", "--jsonl", "--only", "sessions"], "").json_lines();
+        assert!(stored.iter().all(|session| session["name"] != name), "{name:?} was stored as it is");
+        assert_eq!(places(&world, &["--session", name]), [1, 2], "{name:?}");
+        assert_eq!(world.run(&["stats", "--json", "--session", name], "").json()["calls"], 1);
+        let exported = world.run(&["export", "--jsonl", "--only", "calls", "--session", name], "");
+        assert_eq!(exported.json_lines().len(), 2, "{name:?}");
+        let purged = world.run(&["purge", "--json", "--session", name], "").json();
+        assert_eq!(purged["removed"]["calls"], 1, "{name:?}");
+        assert_eq!(world.run(&["stats", "--json"], "").json()["calls"], 1);
+    }
+}
+
+/// Follows, and returns the bookmarks of the first so many lines.
+#[track_caller]
+fn followed(world: &World, args: &[&str], lines: usize) -> Vec<u64> {
+    let args = [&["log", "--follow", "--json"], args].concat();
+    let mut child = world.command(&args).stdin(Stdio::null()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let seq = |line: String| serde_json::from_str::<Value>(&line).unwrap()["seq"].as_u64().unwrap();
+    let seen = output.lines().take(lines).map(|line| seq(line.unwrap())).collect();
+    ends_soon(child);
+    seen
+}
+
+#[test]
+fn a_follower_begins_with_the_last_ten_events_unless_asked_for_others() {
+    let world = World::empty();
+    hook(
+        &world,
+        &(0..20).map(|number| Work { key: &format!("c{number}"), ..FINE }.lines()).collect::<String>(),
+    );
+    let all = places(&world, &[]);
+    assert!(all.len() >= 40, "{all:?}");
+    assert_eq!(followed(&world, &[], 10), all[all.len() - 10..]);
+    assert_eq!(followed(&world, &["--last", "3"], 3), all[all.len() - 3..]);
+    assert_eq!(followed(&world, &["--since", "0"], all.len()), all);
+}
+
+#[test]
+fn a_follower_waits_for_a_session_that_has_not_begun() {
+    let world = morning();
+    let args = ["log", "--follow", "--json", "--session", "alpha-three"];
+    let mut child = world.command(&args).stdin(Stdio::null()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let waits = "waiting for a session called alpha-three to begin; did you mean alpha-one?";
+    assert_eq!(told.next().unwrap().unwrap(), waits);
+    work(&world, &[FINE, Work { session: "alpha-three", command: "echo hello", ..FINE }, FINE]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let (first, second) = (next(), next());
+    assert_eq!((&first["session"], &first["body"]["label"]), (&"alpha-three".into(), &"echo hello".into()));
+    assert_eq!((&second["session"], &second["event"]), (&"alpha-three".into(), &"tool:end".into()));
+    work(&world, &[FINE, Work { session: "alpha-three", command: "echo bye", ..FINE }]);
+    assert_eq!(next()["body"]["label"], "echo bye");
     drop(lines);
     assert_eq!(ends_soon(child).exit, 0);
 }

@@ -9,6 +9,7 @@ mod config;
 mod diagnose_jsonl;
 mod diagnose_piped;
 mod diagnose_run;
+mod documented;
 mod export;
 mod false_alarms;
 mod gc;

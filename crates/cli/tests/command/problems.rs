@@ -94,6 +94,19 @@ fn a_problem_can_be_opened_again() {
 }
 
 #[test]
+fn what_was_resolved_or_opened_again_is_told_as_json_too() {
+    let world = world();
+    let network = cause(&world, "network");
+    let said = |word: &str| world.run(&["problems", word, &network[..9], "--json"], "").json();
+    let resolved = said("resolve");
+    assert_eq!((&resolved["cause"], &resolved["state"]), (&json!(network), &json!("resolved")));
+    assert!(resolved["resolved_at_ms"].is_u64(), "{resolved}");
+    let open = said("reopen");
+    assert_eq!((&open["state"], &open["resolved_at"]), (&json!("new"), &Value::Null));
+    assert_eq!(open, world.run(&["problems", "--json", "--kind", "network"], "").json());
+}
+
+#[test]
 fn the_settings_say_what_is_new_and_what_is_resolved() {
     let world = World::empty();
     let hour_ago = SystemTime::now() - Duration::from_secs(3600);
@@ -116,7 +129,12 @@ fn wrong_names_are_refused_with_a_hint() {
         1,
         &["no problem is called e1:zzzzzzzz", "unstuck problems --all"],
     );
-    check(&["problems", "resolve", "e1:"], 1, &["no problem is called e1:"]);
+    for short in ["e1:", "e1:3d", "3d"] {
+        let words =
+            [&*format!("{short} is too short for the name of a problem"), "write 4 characters after e1:"];
+        check(&["problems", "resolve", short], 2, &words);
+    }
+    check(&["problems", "--kind", "zzz"], 2, &["no kind is called zzz", "hint: there are ", "rate_limited"]);
     check(&["problems", "--state", "regressed"], 0, &["no such problems"]);
 }
 

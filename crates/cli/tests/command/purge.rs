@@ -28,6 +28,10 @@ fn a_purged_session_is_gone_from_every_file_and_the_others_stay() {
     let world = world();
     let dry = world.run(&["purge", "--session", WORD, "--dry-run"], "");
     assert!(dry.stdout().starts_with("would remove: 3 calls, ") && dry.exit == 0, "{dry}");
+    assert!(
+        dry.stdout().contains(" 1 session, ") && dry.stdout().contains("and 1 tool-errors file\n"),
+        "{dry}"
+    );
     let said = world.run(&["purge", "--session", WORD], "");
     assert_eq!(said.stdout().replace("removed", "would remove"), dry.stdout());
     assert_eq!((said.stderr(), said.exit), ("", 0));

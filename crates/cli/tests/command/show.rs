@@ -59,7 +59,7 @@ fn a_call_is_shown_with_its_life_its_attempts_and_what_was_said() {
       retry      yes, after 3 s
       next       Wait and repeat the same call; if it fails again, check the host name, the proxy and whether this machine has a network at all.
       known by   network.not-reached, 81 %
-      repeat     the session had met this failure before
+      repeat     the session had met this failure of the same intent and not got over it
 
     What was said
       2026-01-21 15:30:26Z  after: note (repeat ×2)
@@ -106,7 +106,10 @@ fn what_is_not_there_or_not_clear_is_refused() {
         2,
         &["toolu_a may mean one of several:", "#1  toolu_a1  s1", "#2  toolu_a2  s1", "hint: "],
     );
-    for what in ["4", "#0", "toolu_c", "e1:", "e1:aaa", "e1:aaaaaaaa", "", "99999999999999999999"] {
+    for what in ["e1:", "e1:aaa"] {
+        check(what, 2, &["is too short for the name of a problem", "hint: write 4 characters after e1:"]);
+    }
+    for what in ["4", "#0", "toolu_c", "e1:aaaaaaaa", "aaa", "", "99999999999999999999"] {
         check(what, 1, &["no call and no problem is called", "hint: `unstuck log` shows calls"]);
     }
 }

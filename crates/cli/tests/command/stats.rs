@@ -59,7 +59,7 @@ fn the_report_tells_failures_recovery_yield_waste_and_savings() {
             5      0          0      -
            6+      0          0      -
 
-    Wasted: 500 ms (failures that the session had met before: 1)
+    Wasted: 500 ms (failures that the session had met and not got over: 1)
     Saved: about 700 ms (calls refused before they ran: 1, without an estimate: 0)
     --- exit 0
     "#);
@@ -119,6 +119,9 @@ fn a_scope_narrows_what_is_counted() {
     let calls = |args: &[&str]| world.run(&[&["stats", "--json"], args].concat(), "").json()["calls"].clone();
     assert_eq!(calls(&[]), 7);
     assert_eq!(calls(&["--since", "1h"]), 1);
+    assert_eq!(calls(&["--since", "2026-01-21"]), 7);
+    assert_eq!(calls(&["--since", "2026-01-21T15:30:56Z"]), 3);
+    assert_eq!(calls(&["--since", "2026-01-22"]), 1);
     assert_eq!(calls(&["--session", "s2"]), 2);
     assert_eq!(calls(&["--session", "s2", "--since", "1h"]), 0);
     let nothing = world.run(&["stats", "--session", "s2", "--since", "1h"], "");
@@ -126,10 +129,44 @@ fn a_scope_narrows_what_is_counted() {
 }
 
 #[test]
+fn times_that_nobody_told_are_unknown_and_not_nothing() {
+    let world = World::empty();
+    let at = |seconds: u64| Some(MORNING + 1000 * seconds);
+    let untimed = |work: Work<'_>| {
+        let halves: Vec<String> = work
+            .lines()
+            .lines()
+            .map(|half| {
+                let mut half: Value = serde_json::from_str(half).unwrap();
+                half.as_object_mut().unwrap().remove("duration_ms");
+                half["at"] = json!(MORNING);
+                half.to_string()
+            })
+            .collect();
+        halves.join("\n")
+    };
+    let calls = [
+        Work { key: "c1", at: at(0), ..REFUSED },
+        Work { key: "c2", at: at(0), ..REFUSED },
+        Work { key: "c3", at: at(0), exit: 0, stderr: "", ..REFUSED },
+    ];
+    crate::agent::hook(&world, &calls.map(untimed).join("\n"));
+    let stats = world.run(&["stats", "--json"], "").json();
+    let shown = fields(&stats, &["repeats", "repeats_ms", "recovered", "recovery_median_ms"]);
+    assert_eq!(shown, json!([1, null, 2, null]));
+    let said = world.run(&["stats"], "");
+    assert!(said.stdout().contains("Recovered: 2 of 2 (100 %)\n"), "{said}");
+    assert!(said.stdout().contains("\nWasted: unknown (failures"), "{said}");
+    let said = world.run(&["stats", "--by", "tool"], "");
+    assert!(said.stdout().contains("  unknown        1  unknown  "), "{said}");
+    assert!(world.run(&["stats", "--lang", "zh"], "").stdout().contains("\n浪费：未知（"));
+}
+
+#[test]
 fn wrong_scopes_are_refused_with_a_hint() {
     let world = world();
     let check = |args: &[&str], exit, words: &[&str]| world.run(args, "").complains(exit, words);
-    check(&["stats", "--since", "tuesday"], 2, &["90s, 30m, 12h, 7d or 2w"]);
+    check(&["stats", "--since", "tuesday"], 2, &["30d (so long ago), 2026-11-15 or 2026-11-15T11:53:02Z"]);
     check(&["stats", "--by", "mood"], 2, &["kind, tool, agent, day, session"]);
     check(&["stats", "--session", "zzz"], 1, &["no session is called zzz", "unstuck stats --by session"]);
 }
