@@ -216,6 +216,14 @@ pub(crate) fn now() -> u64 {
     time::span_ms(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
+/// A moment that somebody else names, if it can be one: a clock that is ahead of ours would make everything else old, and what
+/// is from before this is a count of something else.
+pub(crate) fn sensible(named: Option<u64>, now: u64) -> u64 {
+    const FIRST: u64 = 100_000_000_000;
+    const AHEAD: u64 = 24 * 60 * 60 * 1000;
+    named.filter(|at| (FIRST..=now.saturating_add(AHEAD)).contains(at)).unwrap_or(now)
+}
+
 /// A number that no other process has.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())

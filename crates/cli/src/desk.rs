@@ -7,6 +7,8 @@ use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 
+/// No call takes longer than a month; a longer time is a mistake.
+const LONGEST_CALL_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 /// The most that is quoted to a model at once.
 const QUOTED_MAX: usize = 2000;
 
@@ -52,7 +54,7 @@ impl Desk<'_> {
         let report = Report::new(rules.diagnose(result.observation), call, self.lang);
         let mut ended =
             Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
-        ended.took_ms = result.took_ms;
+        ended.took_ms = result.took_ms.map(|took| took.min(LONGEST_CALL_MS));
         ended.retry = result.can_retry.map(|draw| {
             let may_repeat = report.verdict.may_repeat(&report.diagnosis);
             RetryAsk { may_repeat, draw }

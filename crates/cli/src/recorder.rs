@@ -100,7 +100,7 @@ impl<'a> Recorder<'a> {
     /// When it was. What says nothing of the calendar is laid into the last day.
     fn moment(&self, at: Option<u64>) -> u64 {
         match at {
-            Some(at) if at >= FIRST_REAL_MOMENT => at,
+            Some(at) if at >= FIRST_REAL_MOMENT => cellar::sensible(Some(at), self.begun),
             Some(passed) => (self.begun - DAY_MS.min(self.begun)).saturating_add(passed).min(self.begun),
             None => self.begun,
         }

@@ -125,6 +125,10 @@ fn make(root: &Root, patience: Duration, now: u64) -> Result<(), StoreError> {
     if path.exists() {
         return Ok(());
     }
+    // The log of a database that is gone would be taken for that of the new one.
+    if parts(&path).iter().any(|part| part.exists()) {
+        set_aside(root, now)?;
+    }
     let aside = root.path().join("timeline.db.new");
     remove_database(&aside);
     root::private(&aside).map_err(StoreError::io("make", &aside))?;
@@ -190,16 +194,21 @@ pub(crate) fn set_aside_if_damaged(
     if !path.exists() || is_sound(&path, patience)? || is_sound(&path, patience)? {
         return Ok(None);
     }
+    set_aside(root, now).map(Some)
+}
+
+/// Moves whatever is left of a database out of the way, the database itself last: without it, its log is nobody's.
+fn set_aside(root: &Root, now: u64) -> Result<PathBuf, StoreError> {
     root::make_folder(&root.damaged())?;
     let folder = root.damaged().join(now.to_string());
     root::make_folder(&folder)?;
-    for part in parts(&path) {
+    for part in parts(&root.timeline()).into_iter().rev() {
         if let (true, Some(name)) = (part.exists(), part.file_name()) {
             let target = folder.join(name);
             fs::rename(&part, &target).map_err(StoreError::io("set aside", &part))?;
         }
     }
-    Ok(Some(folder))
+    Ok(folder)
 }
 
 /// Reads the whole database and says whether it fits together. That another process holds it is no answer, and is an error.

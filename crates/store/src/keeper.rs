@@ -14,7 +14,7 @@ use crate::filesystem::Filesystem;
 use crate::record::{Bench, Clerk, Said};
 use crate::root::Root;
 use crate::seal::{self, Sealed};
-use crate::spool::{Spool, Take, Taken};
+use crate::spool::{self, Spool, Take, Taken};
 use crate::store::Store;
 
 /// How many waiting lines one short process takes in.
@@ -195,6 +195,7 @@ impl<'a> Keeper<'a> {
                 break;
             }
         }
+        store.write(|connection| spool::forget_old(connection, now))?;
         let death =
             seal::Death { before: now.saturating_sub(around.bench.seal_after), is_alive: around.is_alive };
         tended.sealed =
@@ -231,7 +232,8 @@ fn opened<'s>(
     patience: Duration,
     now: u64,
 ) -> Result<&'s mut Store, StoreError> {
-    let store = match place.take() {
+    // A database that was set aside meanwhile takes what is written to it along.
+    let store = match place.take().filter(Store::is_in_place) {
         Some(mut store) => {
             store.wait_at_most(patience)?;
             store
@@ -248,7 +250,7 @@ fn take_in(
     now: u64,
 ) -> Result<Vec<Taken>, rusqlite::Error> {
     match spool.is_waiting() {
-        true => spool.take_in(connection, AT_ONCE, &Late { around, connection, now }),
+        true => spool.take_in(connection, AT_ONCE, now, &Late { around, connection, now }),
         false => Ok(Vec::new()),
     }
 }

@@ -23,8 +23,8 @@ pub(crate) fn add(life: &mut String, at: u64, state: CallState, note: &str) {
     *life = Value::Array(list).to_string();
 }
 
-/// What was noted with the last state.
+/// What was noted last.
 pub(crate) fn last_note(life: &str) -> Option<String> {
     let list: Vec<Value> = serde_json::from_str(life).ok()?;
-    Some(list.last()?.get("note")?.as_str()?.to_owned())
+    list.iter().rev().find_map(|step| Some(step.get("note")?.as_str()?.to_owned()))
 }

@@ -38,7 +38,10 @@ pub(crate) fn run(
     let wrong = StoreError::sql(&path);
     // Another process may have done it while this one waited for the lock.
     let found = format(connection).map_err(&wrong)?;
-    if found >= newest(steps) {
+    if found > newest(steps) {
+        return Err(StoreError::TooNew { path, found, known: newest(steps) });
+    }
+    if found == newest(steps) {
         return Ok(());
     }
     if found < FIRST {

@@ -76,10 +76,8 @@ impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
         let session = self.session(who)?;
-        let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
-        said.sealed.extend(self.dead_calls(session, who.at)?);
         if let Some(found) = self.find(session, &asked.key)? {
-            said.call = Some(found.id);
+            let mut said = Said { call: Some(found.id), ..Said::default() };
             if found.state == CallState::Denied && found.rung_before >= Rung::Deny {
                 // Whoever asks twice gets the same answer twice.
                 said.text = life::last_note(&found.life);
@@ -87,6 +85,8 @@ impl Clerk<'_> {
             }
             return Ok(said);
         }
+        let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
+        said.sealed.extend(self.dead_calls(session, who.at)?);
         // The agent has gone on by the time a late entry is read: nothing was refused.
         if !self.late {
             let event = Event::Asked(&asked.sight, self.moment(who));
@@ -113,7 +113,6 @@ impl Clerk<'_> {
         let asked = &ended.asked;
         let who = &asked.who;
         let session = self.session(who)?;
-        let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
         let state = match (&ended.ending.upshot, ended.outcome) {
             (Upshot::OurDenial, _) | (_, Outcome::Denied) => CallState::Denied,
             (Upshot::Failed(_), _) => CallState::Failed,
@@ -123,9 +122,11 @@ impl Clerk<'_> {
             false => self.find(session, &asked.key)?,
             true => self.find_nameless(session, asked)?,
         };
+        let mut said = Said::default();
         let found = match found {
             Some(found) => found,
             None => {
+                said = self.user_spoke_if(asked.user_spoke, session, who)?;
                 // A host that only tells of results has no other contact at which dead calls could be found.
                 said.sealed.extend(self.dead_calls(session, who.at)?);
                 self.late_arrival(session, ended)?
@@ -190,7 +191,8 @@ impl Clerk<'_> {
         }
         let body = json!({ "ok": state == CallState::Completed, "state": state.word(), "took_ms": took });
         said.bookmark = Some(self.append(at, EventType::ToolEnd, session, found.id, body)?);
-        if let Some(ask) = &ended.retry {
+        // A call that was not allowed to run says nothing about the far side.
+        if let Some(ask) = ended.retry.as_ref().filter(|_| state != CallState::Denied) {
             let attempt =
                 Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
             said.retry = brake::pull(self, &attempt, ended, ask)?;
@@ -280,24 +282,24 @@ impl Clerk<'_> {
             Ruling::Denied => CallState::Denied,
         };
         let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
-        let passes = found.state.may_become(state);
-        let mut life = found.life.clone();
-        life::add(&mut life, who.at, state, "");
-        if passes {
-            self.connection
-                .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3 WHERE id = ?1")?
-                .execute((found.id, state.word(), state.is_final().then_some(who.at.cast_signed())))?;
+        let mut said = Said { call: Some(found.id), ..Said::default() };
+        if !found.state.may_become(state) {
+            return Ok(said);
         }
+        let mut life = found.life;
+        life::add(&mut life, who.at, state, "");
+        self.connection
+            .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3 WHERE id = ?1")?
+            .execute((found.id, state.word(), state.is_final().then_some(who.at.cast_signed())))?;
         self.connection
             .prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?
             .execute((found.id, life))?;
-        let mut said = Said { call: Some(found.id), ..Said::default() };
         let event = match ruling {
             Ruling::Required => Some(EventType::Ask),
             Ruling::Approved => None,
             Ruling::Denied => Some(EventType::ToolDenied),
         };
-        if let Some(event) = event.filter(|_| passes) {
+        if let Some(event) = event {
             let label = self.label(found.id)?;
             let body = json!({ "label": label, "by": "person" });
             said.bookmark = Some(self.append(who.at, event, session, found.id, body)?);

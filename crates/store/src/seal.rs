@@ -95,9 +95,12 @@ pub(crate) fn all_of(
     now: u64,
     lang: Lang,
 ) -> Result<(), rusqlite::Error> {
-    let sql = format!("{} INDEXED BY call_open {} AND session = ?1", Open::SELECT, Open::OPEN);
+    // Word of it may come late: what began since then is not meant.
+    let sql =
+        format!("{} INDEXED BY call_open {} AND session = ?1 AND asked_at <= ?2", Open::SELECT, Open::OPEN);
     let mut statement = connection.prepare_cached(&sql)?;
-    let open = statement.query_map([session], Open::read)?.collect::<Result<Vec<_>, _>>()?;
+    let open =
+        statement.query_map((session, now.cast_signed()), Open::read)?.collect::<Result<Vec<_>, _>>()?;
     seal(connection, open, now, lang).map(|_| ())
 }
 

@@ -2,11 +2,10 @@
 //!
 //! A line is one `write` to a file opened for appending, so lines of several processes do not mix; it begins with a line
 //! break, so that a line somebody left half-written spoils only itself. Each is taken in exactly once: its id is noted in the
-//! transaction that takes it in, and stays noted as long as the line stands in the spool.
+//! transaction that takes it in, and stays noted for longer than any line stands in the spool.
 
-use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -29,6 +28,10 @@ const UNREADABLE_MAX: u64 = 1024 * 1024;
 const UNREADABLE: &str = "unreadable.txt";
 /// How long somebody who holds a file of the spool is waited for. It takes him a moment, unless he was stopped in it.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+/// How often a file is opened again that was put away or removed meanwhile.
+const MOST_TRIES: u32 = 8;
+/// How long it is noted what was taken in.
+const NOTED_FOR_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// The spool of one folder.
 #[derive(Debug, Clone)]
@@ -76,7 +79,7 @@ impl Spool {
             .map_err(|error| StoreError::io("write", &self.folder)(error.into()))?;
         bytes.push(b'\n');
         root::make_folder(&self.folder)?;
-        if self.size() > LARGEST {
+        if self.common.is_some() && self.size() > LARGEST {
             return Err(StoreError::Full { path: self.folder.clone() });
         }
         let (mut file, path) = self.opened(id, now)?;
@@ -89,33 +92,28 @@ impl Spool {
 
     /// The file that a line goes to. Files are taken in by name, so those of one line begin with its time.
     fn opened(&self, id: u64, now: u64) -> Result<(File, PathBuf), StoreError> {
-        if let Some(common) = &self.common {
-            match self.held_in_common(common) {
-                Ok(file) => return Ok((file, common.clone())),
-                // Whoever was stopped while he held it must not stop us.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(StoreError::io("open", common)(error)),
-            }
+        // Whoever was stopped while he held the common file, or spoiled it otherwise, must not stop us.
+        if let Some(common) = &self.common
+            && let Ok(file) = self.held_in_common(common)
+        {
+            return Ok((file, common.clone()));
         }
         let own = self.folder.join(format!("{now:015}-{id:016x}.jsonl"));
-        let file = root::private(&own).map_err(StoreError::io("open", &own))?;
+        let file = held(&own).map_err(StoreError::io("open", &own))?;
         Ok((file, own))
     }
 
     /// The file that all append to, held together with others who append. Who empties it or puts it away holds it alone.
     fn held_in_common(&self, common: &Path) -> io::Result<File> {
-        loop {
-            let file = root::private(common)?;
-            wait_for(|| file.try_lock_shared())?;
-            if !is_still(&file, common) {
-                continue;
-            }
+        for _ in 0..MOST_TRIES {
+            let file = held(common)?;
             if file.metadata()?.len() < PUT_AWAY {
                 return Ok(file);
             }
             drop(file);
             self.put_away(common)?;
         }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     /// Gives the file that all append to a number of its own, so that the next line begins a new one.
@@ -125,9 +123,15 @@ impl Spool {
         if !is_still(&file, common) || file.metadata()?.len() < PUT_AWAY {
             return Ok(());
         }
+        // Also those that were emptied keep their numbers: a name that is taken must not be taken again.
         let number = |path: PathBuf| path.file_stem()?.to_str()?.strip_prefix("spool-")?.parse::<u64>().ok();
-        let last = self.files().into_iter().filter_map(number).max().unwrap_or(0);
-        fs::rename(common, self.folder.join(format!("spool-{:08}.jsonl", last + 1)))
+        let names = fs::read_dir(&self.folder)?.flatten().map(|entry| entry.path());
+        let mut next = names.filter_map(number).max().unwrap_or(0) + 1;
+        let name = |number: u64| self.folder.join(format!("spool-{number:08}.jsonl"));
+        while fs::symlink_metadata(name(next)).is_ok() {
+            next += 1;
+        }
+        fs::rename(common, name(next))
     }
 
     /// Is something waiting?
@@ -157,27 +161,21 @@ impl Spool {
         &self,
         connection: &Connection,
         most: usize,
+        now: u64,
         take: &dyn Take,
     ) -> Result<Vec<Taken>, rusqlite::Error> {
-        let mut noted = Noted { connection, seen: HashSet::new() };
+        let noted = Noted { connection, now };
         let mut room = most;
         let mut all = Vec::new();
         for path in self.files() {
             if room == 0 {
-                return Ok(all);
+                break;
             }
             // A file that cannot be read now is there the next time.
-            let mut content = Vec::new();
-            let read = root::existing(&path).and_then(|mut file| file.read_to_end(&mut content));
-            if read.is_err() {
-                continue;
-            }
-            let mut taken = Taken { path, content, unreadable: Vec::new(), whole: true, entries: 0 };
-            taken.read(&mut noted, &mut room, take)?;
+            let Ok((content, whole)) = read(&path) else { continue };
+            let mut taken = Taken { path, content, unreadable: Vec::new(), whole, entries: 0 };
+            taken.read(&noted, &mut room, take)?;
             all.push(taken);
-        }
-        if all.iter().all(|taken| taken.whole) {
-            noted.forget_what_is_gone()?;
         }
         Ok(all)
     }
@@ -190,21 +188,23 @@ impl Spool {
     }
 
     fn empty(&self, taken: &Taken) -> io::Result<()> {
+        let mut file = root::existing(&taken.path)?;
+        wait_for(|| file.try_lock())?;
+        let mut now = Vec::new();
+        file.read_to_end(&mut now)?;
+        if now != taken.content || !is_still(&file, &taken.path) {
+            return Ok(());
+        }
         if !taken.unreadable.is_empty() {
             let mut file = root::private(&self.folder.join(UNREADABLE))?;
             if file.metadata()?.len() < UNREADABLE_MAX {
                 file.write_all(&taken.unreadable)?;
             }
         }
-        let mut file = root::existing(&taken.path)?;
-        wait_for(|| file.try_lock())?;
-        let mut now = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut now)?;
-        if now == taken.content {
-            file.set_len(0)?;
+        match self.common.as_ref() == Some(&taken.path) {
+            true => file.set_len(0),
+            false => fs::remove_file(&taken.path),
         }
-        Ok(())
     }
 
     /// How many bytes wait.
@@ -214,12 +214,7 @@ impl Spool {
 }
 
 impl Taken {
-    fn read(
-        &mut self,
-        noted: &mut Noted<'_>,
-        room: &mut usize,
-        take: &dyn Take,
-    ) -> Result<(), rusqlite::Error> {
+    fn read(&mut self, noted: &Noted<'_>, room: &mut usize, take: &dyn Take) -> Result<(), rusqlite::Error> {
         for line in self.content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let read = serde_json::from_slice::<StoredLine>(line).ok();
             let id = match &read {
@@ -270,33 +265,56 @@ fn is_of_newer_format(line: &[u8]) -> bool {
 /// The ids that were taken in and may still stand in the spool.
 struct Noted<'c> {
     connection: &'c Connection,
-    /// Those that stood in what was read.
-    seen: HashSet<String>,
+    now: u64,
 }
 
 impl Noted<'_> {
     /// Was this one taken in?
-    fn has(&mut self, id: &str) -> Result<bool, rusqlite::Error> {
-        let is_new = self.seen.insert(id.to_owned());
-        let mut statement = self.connection.prepare_cached("SELECT 1 FROM taken WHERE id = ?1")?;
-        Ok(!is_new || statement.exists([id])?)
+    fn has(&self, id: &str) -> Result<bool, rusqlite::Error> {
+        self.connection.prepare_cached("SELECT 1 FROM taken WHERE id = ?1")?.exists([id])
     }
 
-    fn add(&mut self, id: &str) -> Result<(), rusqlite::Error> {
-        self.connection.prepare_cached("INSERT INTO taken (id) VALUES (?1)")?.execute([id])?;
+    fn add(&self, id: &str) -> Result<(), rusqlite::Error> {
+        self.connection
+            .prepare_cached("INSERT INTO taken (id, at) VALUES (?1, ?2)")?
+            .execute((id, self.now.cast_signed()))?;
         Ok(())
     }
+}
 
-    /// Only for those who have read all there is: what they have not seen stands in the spool no more.
-    fn forget_what_is_gone(&self) -> Result<(), rusqlite::Error> {
-        let mut statement = self.connection.prepare_cached("SELECT id FROM taken")?;
-        let noted: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let mut statement = self.connection.prepare_cached("DELETE FROM taken WHERE id = ?1")?;
-        for id in noted.iter().filter(|id| !self.seen.contains(*id)) {
-            statement.execute([id])?;
+/// Forgets ids that were taken in so long ago that their lines stand in no spool any more.
+pub(crate) fn forget_old(connection: &Connection, now: u64) -> Result<(), rusqlite::Error> {
+    connection
+        .prepare_cached("DELETE FROM taken WHERE at < ?1")?
+        .execute([now.saturating_sub(NOTED_FOR_MS).cast_signed()])?;
+    Ok(())
+}
+
+/// Reads a file, and says whether all of it can be taken in. Where somebody may be about to write, a last line without an
+/// end may still get one.
+fn read(path: &Path) -> io::Result<(Vec<u8>, bool)> {
+    let mut file = root::existing(path)?;
+    let alone = file.try_lock().is_ok();
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    let whole = alone || content.ends_with(b"\n");
+    if !whole {
+        let last = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        content.truncate(last);
+    }
+    Ok((content, whole))
+}
+
+/// Opens a file that is there or is made, and holds it together with others who append to it.
+fn held(path: &Path) -> io::Result<File> {
+    for _ in 0..MOST_TRIES {
+        let file = root::private(path)?;
+        wait_for(|| file.try_lock_shared())?;
+        if is_still(&file, path) {
+            return Ok(file);
         }
-        Ok(())
     }
+    Err(io::ErrorKind::WouldBlock.into())
 }
 
 /// Leaves word of a crash in the folder `root`, from within it: nothing here may fail, wait, or need anything that could be
@@ -319,12 +337,12 @@ pub fn note_crash(root: &Path, now: u64, place: &str) {
         root::private(&path).and_then(|mut file| file.write_all(format!("\n{text}\n").as_bytes()));
 }
 
-/// Removes files of the spool that are empty. Nobody can be about to write to one: it is held alone while it goes.
+/// Removes files of the spool that are empty. Whoever is about to write to one holds it, or sees that it is gone.
 pub(crate) fn remove_empty(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let remove = |path: PathBuf| -> io::Result<bool> {
         let file = root::existing(&path)?;
-        if file.try_lock().is_err() || file.metadata()?.len() > 0 {
+        if file.try_lock().is_err() || file.metadata()?.len() > 0 || !is_still(&file, &path) {
             return Ok(false);
         }
         fs::remove_file(&path).map(|()| true)

@@ -200,7 +200,7 @@ impl Rows<'_> {
         for part in MEMORIES {
             self.connection
                 .prepare_cached(
-                    "DELETE FROM standing WHERE session = ?1 AND part = ?2 AND tick <=
+                    "DELETE FROM standing WHERE session = ?1 AND part = ?2 AND tick <
                      (SELECT tick FROM standing WHERE session = ?1 AND part = ?2 ORDER BY tick DESC LIMIT 1 OFFSET ?3)",
                 )?
                 .execute((self.session, part as i64, KEPT))?;

@@ -7,12 +7,15 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::database::{self, Access};
 use crate::error::StoreError;
 use crate::root::Root;
+use crate::timeline::FileMark;
 
 /// The database of one folder, open.
 #[derive(Debug)]
 pub struct Store {
     root: Root,
     pub(crate) patience: Duration,
+    /// Which file it was when it was opened.
+    mark: Option<FileMark>,
     pub(crate) connection: Connection,
 }
 
@@ -20,19 +23,24 @@ impl Store {
     /// Opens it to look things up. What a newer version wrote can be read.
     pub fn to_read(root: &Root, patience: Duration, now: u64) -> Result<Store, StoreError> {
         let connection = database::open(root, Access::Read, patience, now)?;
-        Ok(Store { root: root.clone(), patience, connection })
+        Ok(Store { root: root.clone(), patience, mark: FileMark::at(&root.timeline()), connection })
     }
 
     /// Opens it to write; it is made if it is not there.
     pub fn to_write(root: &Root, patience: Duration, now: u64) -> Result<Store, StoreError> {
         let connection = database::open(root, Access::Write, patience, now)?;
-        Ok(Store { root: root.clone(), patience, connection })
+        Ok(Store { root: root.clone(), patience, mark: FileMark::at(&root.timeline()), connection })
     }
 
     /// A store that lies nowhere and is gone when it is dropped.
     pub(crate) fn in_memory(root: &Root) -> Result<Store, StoreError> {
         let connection = database::in_memory().map_err(StoreError::sql(&root.timeline()))?;
-        Ok(Store { root: root.clone(), patience: Duration::ZERO, connection })
+        Ok(Store { root: root.clone(), patience: Duration::ZERO, mark: None, connection })
+    }
+
+    /// Is it still the one that stands in its place?
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.mark == FileMark::at(&self.root.timeline())
     }
 
     /// Changes how long other processes are waited for.

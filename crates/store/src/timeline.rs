@@ -4,6 +4,7 @@
 //! and repeats nothing: sequence numbers are given under the write lock, are never given twice, and only grow.
 
 use std::fs;
+use std::path::Path;
 
 use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
@@ -83,6 +84,11 @@ impl Wanted {
 pub struct FileMark(u64, u64);
 
 impl FileMark {
+    /// The mark of the file that stands there, if one does.
+    pub(crate) fn at(path: &Path) -> Option<FileMark> {
+        fs::metadata(path).ok().as_ref().and_then(FileMark::of)
+    }
+
     #[cfg(unix)]
     fn of(file: &fs::Metadata) -> Option<FileMark> {
         use std::os::unix::fs::MetadataExt;
@@ -99,7 +105,7 @@ impl FileMark {
 impl Store {
     /// The mark of the file that stands where this database was opened; it changes when the database was set aside.
     pub fn file_mark(&self) -> Option<FileMark> {
-        fs::metadata(self.root().timeline()).ok().as_ref().and_then(FileMark::of)
+        FileMark::at(&self.root().timeline())
     }
 
     /// The session with exactly this name.

@@ -476,6 +476,52 @@ fn the_user_speaking_seals_what_ran() {
 }
 
 #[test]
+fn what_comes_with_a_word_of_the_user_is_not_sealed_by_it() {
+    let mut cellar = Cellar::empty();
+    for _ in 0..2 {
+        let mut asked = cellar.asked("a", "make");
+        asked.user_spoke = true;
+        assert_eq!(cellar.keep(&Entry::Asked(Box::new(asked))).said.sealed, []);
+    }
+    assert_eq!(cellar.calls(), ["a executing 1 -"]);
+}
+
+#[test]
+fn word_of_the_user_that_comes_late_seals_nothing_that_began_since() {
+    let mut cellar = Cellar::empty();
+    let who = cellar.who();
+    cellar.now += 5000;
+    cellar.before("a", "make");
+    assert_eq!(cellar.keep(&Entry::UserSpoke(who)).said.sealed, []);
+}
+
+#[test]
+fn a_keeper_notices_that_its_database_was_moved_away() {
+    let cellar = Cellar::empty();
+    cellar.keeper(|keeper| {
+        let first = Entry::Asked(Box::new(cellar.asked("a", "make")));
+        assert_eq!(kept(&keeper.keep(&first, NOW)), "stored");
+        for part in ["timeline.db", "timeline.db-wal", "timeline.db-shm"] {
+            fs::rename(cellar.root().join(part), cellar.folder.path().join(part)).unwrap();
+        }
+        let second = Entry::Asked(Box::new(cellar.asked("b", "ls")));
+        assert_eq!(kept(&keeper.keep(&second, NOW)), "stored");
+    });
+    assert_eq!(cellar.calls(), ["b executing 1 -"]);
+}
+
+#[test]
+fn the_log_of_a_database_that_is_gone_is_not_read_into_a_new_one() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    fs::remove_file(cellar.root().join("timeline.db")).unwrap();
+    cellar.before("b", "ls");
+    assert_eq!(cellar.calls(), ["b executing 1 -"]);
+    let aside = fs::read_dir(cellar.root().join("damaged")).unwrap().count();
+    assert_eq!(aside, 1);
+}
+
+#[test]
 fn a_person_may_refuse_a_call() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "rm -rf build");

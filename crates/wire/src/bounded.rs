@@ -12,6 +12,9 @@ const OUTPUT_MAX: usize = 8 * 1024 * 1024;
 /// So much of them is the beginning. What went wrong stands at the end.
 const OUTPUT_HEAD: usize = 2 * 1024 * 1024;
 
+/// No secret is longer than this without a gap in it.
+const LONGEST_WORD: usize = 8 * 1024;
+
 /// An input that can be judged.
 pub(crate) fn input(value: Value) -> Value {
     match value {
@@ -42,9 +45,20 @@ pub(crate) fn input(value: Value) -> Value {
 }
 
 fn text(long: &str) -> String {
-    let head = long.floor_char_boundary(TEXT_MAX / 2);
-    let tail = long.ceil_char_boundary(long.len() - TEXT_MAX / 4);
+    let (head, tail) = edges(long.as_bytes(), TEXT_MAX / 2, long.len() - TEXT_MAX / 4);
+    let (head, tail) = (long.floor_char_boundary(head), long.ceil_char_boundary(tail));
     format!("{}\n{}\n{}", &long[..head], left_out(&long.as_bytes()[head..tail]), &long[tail..])
+}
+
+/// Where the middle is taken out that lies from `head` to `tail`: between words, because half of a secret looks like none.
+/// Where there is no such place nearby, so much more is left out that nothing of one is kept.
+fn edges(bytes: &[u8], head: usize, tail: usize) -> (usize, usize) {
+    let is_gap = |byte: &u8| byte.is_ascii_whitespace();
+    let before = head.saturating_sub(LONGEST_WORD);
+    let after = (tail + LONGEST_WORD).min(bytes.len());
+    let head = bytes[before..head].iter().rposition(is_gap).map_or(before, |at| before + at);
+    let tail = bytes[tail..after].iter().position(is_gap).map_or(after, |at| tail + at);
+    (head, tail)
 }
 
 /// What stands where something was left out.
@@ -55,8 +69,8 @@ fn left_out(what: &[u8]) -> String {
 /// An output that can be judged.
 pub(crate) fn output(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() > OUTPUT_MAX {
-        let tail = bytes.len() - (OUTPUT_MAX - OUTPUT_HEAD);
-        bytes.splice(OUTPUT_HEAD..tail, *b"\n[...]\n");
+        let (head, tail) = edges(&bytes, OUTPUT_HEAD, bytes.len() - (OUTPUT_MAX - OUTPUT_HEAD));
+        bytes.splice(head..tail, *b"\n[...]\n");
     }
     bytes
 }
@@ -72,6 +86,20 @@ mod tests {
         let value = json!({ "command": "x".repeat(TEXT_MAX), "list": [1, null, { "a": true }] });
         assert_eq!(input(value.clone()), value);
         assert_eq!(output(vec![7; OUTPUT_MAX]).len(), OUTPUT_MAX);
+    }
+
+    #[test]
+    fn no_word_is_cut_in_two() {
+        let secret = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5";
+        for at in [TEXT_MAX / 2 - 9, TEXT_MAX / 2, 200_000 - TEXT_MAX / 4 - 9] {
+            let long = format!("{} {secret} {}", "x ".repeat(at / 2), "y".repeat(200_000 - at));
+            let kept = text(&long);
+            assert!(kept.contains(secret) || !kept.contains("ghp_") && !kept.contains("E3fG5"), "{at}");
+        }
+        let mut bytes = vec![b'.'; 20 * 1024 * 1024];
+        bytes[OUTPUT_HEAD - 9..][..secret.len()].copy_from_slice(secret.as_bytes());
+        let kept = output(bytes);
+        assert_eq!(memchr::memmem::find(&kept, b"ghp_"), None);
     }
 
     #[test]

@@ -11,8 +11,6 @@ use crate::report::WireReport;
 use crate::scalar::{self, WireText};
 use crate::time;
 
-/// The end of the year 9999.
-const LAST_MOMENT: u64 = 253_402_300_799_999;
 /// What the session is called where nobody says.
 const NO_SESSION: &str = "default";
 /// Who acts where nobody says.
@@ -264,7 +262,7 @@ fn short(word: &str) -> String {
 /// A moment: milliseconds since 1970 as a number, or an ISO 8601 text. A time nobody understands is no reason to lose a call.
 fn moment(at: &Value) -> Option<u64> {
     let written = at.as_str().and_then(time::millis);
-    written.or_else(|| scalar::count("at", at).ok().flatten()).filter(|at| *at <= LAST_MOMENT)
+    written.or_else(|| scalar::count("at", at).ok().flatten()).filter(|at| *at <= time::LAST)
 }
 
 /// The answer to a payload exactly as it is printed.

@@ -114,7 +114,8 @@ fn moment(ts: &Value) -> Option<u64> {
         Value::Number(seconds) => seconds
             .as_f64()
             .filter(|seconds| *seconds >= 0.0)
-            .map(|seconds| (seconds * 1000.0).round() as u64),
+            .map(|seconds| (seconds * 1000.0).round() as u64)
+            .filter(|at| *at <= time::LAST),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }

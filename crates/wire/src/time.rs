@@ -4,6 +4,9 @@ use std::time::Duration;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
+/// The end of the year 9999, in milliseconds since 1970. Nothing is later.
+pub const LAST: u64 = 253_402_300_799_999;
+
 /// Milliseconds since 1970 of an RFC 3339 moment such as `2026-01-21T15:30:16.868Z`, if it is one.
 pub fn millis(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -63,11 +66,8 @@ fn offset(zone: &str) -> Option<i64> {
         _ => return None,
     };
     let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-    Some(
-        sign * (hours.parse::<i64>().ok()?.checked_mul(3600)?
-            + minutes.parse::<i64>().ok()?.checked_mul(60)?),
-    )
-    .filter(|seconds| seconds.abs() <= 24 * 3600)
+    let number = |text: &str, most: i64| text.parse().ok().filter(|number| (0..=most).contains(number));
+    Some(sign * (number(hours, 24)? * 3600 + number(minutes, 59)? * 60))
 }
 
 /// Days from 1970-01-01. Years are counted from March, so that the leap day comes last and needs no case of its own.

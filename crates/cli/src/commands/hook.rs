@@ -79,6 +79,7 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
     }
     let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock().take(PAYLOAD_MAX));
     let mut payload = Vec::new();
+    let mut is_first = true;
     loop {
         payload.clear();
         if input.read_until(b'\n', &mut payload).map_err(CommandError::Input)? == 0 {
@@ -87,14 +88,17 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
         if payload.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let read = match generic::read(&payload) {
-            // A payload may be laid out over several lines; then it is the only one.
-            Err(_) if payload.starts_with(b"{") && !ends_like_an_object(&payload) => {
-                input.read_to_end(&mut payload).map_err(CommandError::Input)?;
-                generic::read(&payload)
+        // A payload may be laid out over several lines; then it is the only one.
+        let mut read = generic::read(&payload);
+        while is_first && read.is_err() && begins_like_an_object(&payload) {
+            if input.read_until(b'\n', &mut payload).map_err(CommandError::Input)? == 0 {
+                break;
             }
-            read => read,
-        };
+            if payload.trim_ascii_end().ends_with(b"}") {
+                read = generic::read(&payload);
+            }
+        }
+        is_first = false;
         match read {
             Ok(read) => post.answer(ui, read)?,
             Err(error) => post.refuse(ui, &error.to_string())?,
@@ -105,8 +109,11 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
     post.tell_faults()
 }
 
-fn ends_like_an_object(payload: &[u8]) -> bool {
-    payload.trim_ascii_end().ends_with(b"}")
+/// Does it begin an object and not end it on the same line?
+fn begins_like_an_object(payload: &[u8]) -> bool {
+    let begin = payload.strip_prefix("\u{feff}".as_bytes()).unwrap_or(payload).trim_ascii_start();
+    let first_line = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    begin.starts_with(b"{") && !first_line.trim_ascii_end().ends_with(b"}")
 }
 
 /// Where payloads become entries and answers become lines.
@@ -125,8 +132,9 @@ struct Post<'a> {
 impl Post<'_> {
     fn answer(&mut self, ui: &mut Ui, payload: Payload) -> Result<(), CommandError> {
         let now = cellar::now();
-        let who = self.who(&payload, payload.at.unwrap_or(now));
+        let who = self.who(&payload, cellar::sensible(payload.at, now));
         let word = payload.event.word();
+        let is_ruling = matches!(payload.event, Happened::Ask | Happened::Approved | Happened::Denied);
         let key = payload.call_id;
         let mut report = None;
         let answer = match payload.event {
@@ -161,7 +169,9 @@ impl Post<'_> {
             Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
             Happened::End => self.desk.note(&Entry::Over(who), now),
         };
-        self.print(ui, word, &answer, report.as_ref(), None)
+        let is_lost = is_ruling && answer.said.call.is_none() && answer.kept == Kept::Stored;
+        let fault = is_lost.then_some("no call of this session is known by this call_id");
+        self.print(ui, word, &answer, report.as_ref(), fault)
     }
 
     fn write_tool_errors(&mut self, session: &Clean) {

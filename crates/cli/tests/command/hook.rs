@@ -73,6 +73,22 @@ fn a_payload_may_be_laid_out_over_several_lines() {
 }
 
 #[test]
+fn one_broken_line_costs_one_answer_and_not_the_rest() {
+    let world = World::empty();
+    let lines = format!("{}\n{{\"event\": \n{}\n", before("a", "ls"), after("a", "ls", 0, ""));
+    let answers = world.run(&["hook", "generic"], lines).json_lines();
+    let events: Vec<&Value> = answers.iter().map(|answer| &answer["event"]).collect();
+    assert_eq!(events, ["before", "unreadable", "after"]);
+}
+
+#[test]
+fn a_word_about_a_call_that_nobody_knows_is_told_as_a_fault() {
+    let world = World::empty();
+    let answer = tell(&world, &json!({ "event": "approved", "session": "s", "call_id": "nope" }));
+    assert_eq!(answer["fault"], "no call of this session is known by this call_id");
+}
+
+#[test]
 fn whatever_comes_in_the_agent_goes_on_and_hears_no_error() {
     let cases: [&[u8]; 12] = [
         b"",
