@@ -56,11 +56,6 @@ pub struct Purged {
 }
 
 impl Store {
-    /// Is there such a session?
-    pub fn has_session(&self, name: &str) -> Result<bool, StoreError> {
-        session::number(&self.connection, name).map(|number| number.is_some()).map_err(self.wrong())
-    }
-
     /// Was a purge begun that has not come to its end?
     pub fn has_unfinished_purge(&self) -> Result<bool, StoreError> {
         fact::read(&self.connection, UNFINISHED).map(|found| found.is_some()).map_err(self.wrong())

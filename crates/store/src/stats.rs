@@ -100,6 +100,8 @@ pub struct Stats {
     pub repeats: u64,
     /// How long those took, in milliseconds.
     pub repeats_ms: u64,
+    /// How many of those have no time, and count for nothing.
+    pub repeats_without_time: u64,
     /// Calls that the ladder refused and that did not run.
     pub refused: u64,
     /// How long those would have taken: for each the mean of the failures of the same call, in milliseconds.
@@ -112,6 +114,8 @@ pub struct Stats {
     pub let_through_failed: u64,
     /// How long those that failed took, in milliseconds.
     pub let_through_ms: u64,
+    /// How many of those that failed have no time, and count for nothing.
+    pub let_through_without_time: u64,
 }
 
 /// Counts that are not final yet.
@@ -198,14 +202,16 @@ impl Tally {
         stats.failed += 1;
         count(&mut stats.kinds, call.kind);
         count(&mut stats.error_types, call.error_type);
-        let took = call.took_ms.unwrap_or(0);
+        let (took, untimed) = (call.took_ms.unwrap_or(0), u64::from(call.took_ms.is_none()));
         if call.would_refuse {
             stats.let_through_failed += 1;
             stats.let_through_ms += took;
+            stats.let_through_without_time += untimed;
         }
         if call.repeat {
             stats.repeats += 1;
             stats.repeats_ms += took;
+            stats.repeats_without_time += untimed;
         }
         if let Some(recovered_at) = call.recovered_at {
             stats.recovered += 1;

@@ -83,13 +83,35 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// How long some calls took together; nothing where there are some and none of them has a time.
-fn timed(calls: u64, took_ms: u64) -> Option<u64> {
-    (calls == 0 || took_ms > 0).then_some(took_ms)
+fn timed(calls: u64, without_time: u64, took_ms: u64) -> Option<u64> {
+    (calls == 0 || without_time < calls).then_some(took_ms)
+}
+
+fn wasted_ms(stats: &Stats) -> Option<u64> {
+    timed(stats.repeats, stats.repeats_without_time, stats.repeats_ms)
+}
+
+fn let_through_ms(stats: &Stats) -> Option<u64> {
+    timed(stats.let_through_failed, stats.let_through_without_time, stats.let_through_ms)
+}
+
+/// How many calls a time leaves out, behind that time; where it is unknown, all are.
+fn left_out(took_ms: Option<u64>, without_time: u64, lang: Lang) -> String {
+    match (took_ms, without_time, lang) {
+        (None, _, _) | (Some(_), 0, _) => String::new(),
+        (Some(_), calls, Lang::En) => format!(", without a time: {calls}"),
+        (Some(_), calls, Lang::Zh) => format!("，其中没有用时：{calls} 次"),
+    }
 }
 
 /// The middle time to a recovery. Nothing ever takes no time at all: such a time is of calls that came without one.
 fn recovery_ms(stats: &Stats) -> Option<u64> {
     stats.recovery_ms.filter(|took| *took > 0)
+}
+
+/// What refusals saved; nothing where there are some and none of them can be estimated.
+fn saved_ms(stats: &Stats) -> Option<u64> {
+    (stats.refused == 0 || stats.refused_without_estimate < stats.refused).then_some(stats.saved_ms)
 }
 
 fn known(took_ms: Option<u64>, lang: Lang) -> String {
@@ -137,9 +159,9 @@ fn table(by: GroupBy, groups: &[(StatsKey, Stats)], lang: Lang) -> String {
                 _ => known(recovery_ms(stats), lang),
             },
             stats.repeats.to_string(),
-            known(timed(stats.repeats, stats.repeats_ms), lang),
+            known(wasted_ms(stats), lang),
             stats.refused.to_string(),
-            moment::span(stats.saved_ms),
+            known(saved_ms(stats), lang),
         ]
     };
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(groups.iter().map(row)).collect();
@@ -233,28 +255,35 @@ fn yields(stats: &Stats, lang: Lang) -> String {
 }
 
 fn costs(stats: &Stats, lang: Lang) -> String {
-    let (repeats, wasted) = (stats.repeats, known(timed(stats.repeats, stats.repeats_ms), lang));
-    let (refused, saved) = (stats.refused, moment::span(stats.saved_ms));
+    let (repeats, wasted) = (stats.repeats, known(wasted_ms(stats), lang));
+    let repeats_left_out = left_out(wasted_ms(stats), stats.repeats_without_time, lang);
+    let (refused, saved) = (stats.refused, known(saved_ms(stats), lang));
+    let about = match (saved_ms(stats), lang) {
+        (Some(_), Lang::En) => "about ",
+        (Some(_), Lang::Zh) => "约 ",
+        (None, _) => "",
+    };
     let blind = stats.refused_without_estimate;
     let (through, through_failed) = (stats.let_through, stats.let_through_failed);
-    let through_took = known(timed(through_failed, stats.let_through_ms), lang);
+    let through_took = known(let_through_ms(stats), lang);
+    let through_left_out = left_out(let_through_ms(stats), stats.let_through_without_time, lang);
     let mut text = match lang {
         Lang::En => format!(
-            "\nWasted: {wasted} (failures that the session had met and not got over: {repeats})\n\
-             Saved: about {saved} (calls refused before they ran: {refused}, without an estimate: {blind})\n"
+            "\nWasted: {wasted} (failures that the session had met and not got over: {repeats}{repeats_left_out})\n\
+             Saved: {about}{saved} (calls refused before they ran: {refused}, without an estimate: {blind})\n"
         ),
         Lang::Zh => format!(
-            "\n浪费：{wasted}（本会话中已出现过且尚未解决的失败：{repeats} 次）\n\
-             节省：约 {saved}（运行前被拒绝的调用：{refused} 次，其中无法估计：{blind} 次）\n"
+            "\n浪费：{wasted}（本会话中已出现过且尚未解决的失败：{repeats} 次{repeats_left_out}）\n\
+             节省：{about}{saved}（运行前被拒绝的调用：{refused} 次，其中无法估计：{blind} 次）\n"
         ),
     };
     if through > 0 {
         text.push_str(&match lang {
             Lang::En => format!(
-                "Could have been saved: {through_took} (calls that ran although they would have been refused: {through}, failed: {through_failed})\n"
+                "Could have been saved: {through_took} (calls that ran although they would have been refused: {through}, failed: {through_failed}{through_left_out})\n"
             ),
             Lang::Zh => format!(
-                "本可节省：{through_took}（本应被拒绝却仍然运行的调用：{through} 次，其中失败：{through_failed} 次）\n"
+                "本可节省：{through_took}（本应被拒绝却仍然运行的调用：{through} 次，其中失败：{through_failed} 次{through_left_out}）\n"
             ),
         });
     }
@@ -281,12 +310,14 @@ struct WireStats<'s> {
     attempts: Vec<WireAttempts>,
     repeats: u64,
     repeats_ms: Option<u64>,
+    repeats_without_time: u64,
     refused: u64,
-    saved_ms: u64,
+    saved_ms: Option<u64>,
     refused_without_estimate: u64,
     let_through: u64,
     let_through_failed: u64,
     let_through_ms: Option<u64>,
+    let_through_without_time: u64,
 }
 
 #[derive(Serialize)]
@@ -325,13 +356,15 @@ impl<'s> WireStats<'s> {
             recovery_median_ms: recovery_ms(stats),
             attempts: attempts.collect(),
             repeats: stats.repeats,
-            repeats_ms: timed(stats.repeats, stats.repeats_ms),
+            repeats_ms: wasted_ms(stats),
+            repeats_without_time: stats.repeats_without_time,
             refused: stats.refused,
-            saved_ms: stats.saved_ms,
+            saved_ms: saved_ms(stats),
             refused_without_estimate: stats.refused_without_estimate,
             let_through: stats.let_through,
             let_through_failed: stats.let_through_failed,
-            let_through_ms: timed(stats.let_through_failed, stats.let_through_ms),
+            let_through_ms: let_through_ms(stats),
+            let_through_without_time: stats.let_through_without_time,
         }
     }
 }

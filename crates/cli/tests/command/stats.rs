@@ -160,6 +160,32 @@ fn times_that_nobody_told_are_unknown_and_not_nothing() {
     let said = world.run(&["stats", "--by", "tool"], "");
     assert!(said.stdout().contains("  unknown        1  unknown  "), "{said}");
     assert!(world.run(&["stats", "--lang", "zh"], "").stdout().contains("\n浪费：未知（"));
+    // As soon as one has a time, the others are counted beside it.
+    let late = [
+        untimed(Work { session: "s9", key: "d1", ..REFUSED }),
+        untimed(Work { session: "s9", key: "d2", ..REFUSED }),
+        Work { session: "s9", key: "d3", at: at(9), took_ms: 400, ..REFUSED }.lines(),
+    ];
+    crate::agent::hook(&world, &late.join("\n"));
+    let stats = world.run(&["stats", "--json", "--session", "s9"], "").json();
+    let shown = fields(&stats, &["repeats", "repeats_ms", "repeats_without_time"]);
+    assert_eq!(shown, json!([2, 400, 1]));
+    let said = world.run(&["stats", "--session", "s9"], "");
+    assert!(said.stdout().contains("\nWasted: 400 ms (failures that"), "{said}");
+    assert!(said.stdout().contains("not got over: 2, without a time: 1)\n"), "{said}");
+}
+
+#[test]
+fn what_refusals_saved_is_unknown_where_no_failure_tells_it() {
+    let world = World::empty();
+    work(&world, &[Work { at: Some(MORNING), ..MISSING }]);
+    work(&world, &[Work { at: Some(MORNING + 86_400_000), ..MISSING }]);
+    let day = ["stats", "--since", "2026-01-22"];
+    let stats = world.run(&[&day[..], &["--json"]].concat(), "").json();
+    let shown = fields(&stats, &["refused", "saved_ms", "refused_without_estimate"]);
+    assert_eq!(shown, json!([1, null, 1]));
+    let said = world.run(&day, "");
+    assert!(said.stdout().contains("\nSaved: unknown (calls refused"), "{said}");
 }
 
 #[test]
