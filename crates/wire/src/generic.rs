@@ -106,7 +106,8 @@ struct WirePayload {
     input: Value,
     #[serde(default)]
     new_user_turn: Value,
-    ok: Option<bool>,
+    #[serde(default)]
+    ok: Value,
     outcome: Option<WireText>,
     #[serde(default)]
     exit_code: Value,
@@ -193,7 +194,7 @@ impl WirePayload {
     }
 
     fn after(mut self) -> Result<Happened, WireError> {
-        let outcome = self.outcome()?;
+        let outcome = self.ending();
         // A tool that reports an error beside its output said both.
         let mut merged = scalar::bytes(self.output.take());
         let error = scalar::bytes(self.error.take());
@@ -210,7 +211,7 @@ impl WirePayload {
             merged: bounded::output(merged),
         };
         Ok(Happened::After {
-            said_ok: self.ok.or_else(|| outcome.said_ok()),
+            said_ok: self.said_ok().or_else(|| outcome.said_ok()),
             observation: Box::new(observation),
             took_ms: scalar::count("duration_ms", &self.duration_ms).ok().flatten(),
             can_retry: scalar::flag(&self.can_retry),
@@ -218,22 +219,14 @@ impl WirePayload {
         })
     }
 
-    fn outcome(&mut self) -> Result<Outcome, WireError> {
-        let code = scalar::exit_code("exit_code", &self.exit_code)?;
-        let signal = scalar::signal("signal", &self.signal)?;
-        let said = match self.outcome.take() {
-            Some(WireText(word)) => match Outcome::from_word(&word) {
-                Some(outcome) => Some(outcome),
-                None if matches!(&*word, "" | "exited" | "signalled") => None,
-                None => {
-                    let why = format!("no outcome is called {:?}", short(&word));
-                    return Err(WireError::BadField { field: "outcome", why });
-                }
-            },
-            None => None,
-        };
+    /// How it ended, for all that can be understood of it: what is said wrongly is as good as unsaid, and no reason to lose
+    /// a result.
+    fn ending(&mut self) -> Outcome {
+        let code = scalar::exit_code("exit_code", &self.exit_code).ok().flatten();
+        let signal = scalar::signal("signal", &self.signal).ok().flatten();
+        let said = self.outcome.take().and_then(|WireText(word)| Outcome::from_word(&word));
         // How it was stopped outranks the code it was stopped with.
-        Ok(if scalar::flag(&self.interrupted) {
+        if scalar::flag(&self.interrupted) {
             Outcome::Interrupted
         } else if scalar::flag(&self.timed_out) {
             Outcome::TimedOut
@@ -244,13 +237,27 @@ impl WirePayload {
         } else if let Some(code) = code {
             Outcome::Exited { code }
         } else {
-            match self.ok {
+            match self.said_ok() {
                 Some(true) => Outcome::Succeeded,
                 Some(false) => Outcome::ReportedFailure,
                 None if self.error.as_ref().is_some_and(|error| !error.0.is_empty()) => Outcome::Threw,
                 None => Outcome::NoExitCode,
             }
-        })
+        }
+    }
+
+    /// What the sender calls it, written as a truth, a number or a word.
+    fn said_ok(&self) -> Option<bool> {
+        match &self.ok {
+            Value::Bool(ok) => Some(*ok),
+            Value::Number(_) => Some(scalar::flag(&self.ok)),
+            Value::String(word) => match &*word.trim().to_ascii_lowercase() {
+                "true" | "yes" | "1" => Some(true),
+                "false" | "no" | "0" => Some(false),
+                _ => None,
+            },
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
     }
 }
 
@@ -382,6 +389,11 @@ mod tests {
             (r#""outcome":"rejected","error":"bad""#, "Rejected said Some(false) took None: ||bad"),
             (r#""timed_out":true,"exit_code":143"#, "TimedOut said Some(false) took None: ||"),
             (r#""output":"who knows""#, "NoExitCode said None took None: ||who knows"),
+            (r#""ok":1"#, "Succeeded said Some(true) took None: ||"),
+            (
+                r#""ok":"no","exit_code":"n/a","signal":"SIGODD","outcome":"odd""#,
+                "ReportedFailure said Some(false) took None: ||",
+            ),
         ] {
             check(&after(rest), &format!("default/main/ after t({{}}) {expected}"));
         }
@@ -395,7 +407,6 @@ mod tests {
             "event: expected before, after, ask, approved, denied, user or end, found \"nope\"",
         );
         check(r#"{"event":"before"}"#, "tool: is missing");
-        check(r#"{"event":"after","tool":"t","outcome":"odd"}"#, "outcome: no outcome is called \"odd\"");
     }
 
     #[test]
