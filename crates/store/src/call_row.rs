@@ -8,6 +8,26 @@ use crate::entry::{Asked, Ended, Finding, Who};
 use crate::record::{Clerk, Said};
 use crate::state::CallState;
 
+/// The call with the host's name for it. That the name is not empty must be said: SQLite uses an index over such names only
+/// where it can see that.
+const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life
+    FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND key = ?2 AND key <> ''";
+
+/// The first open call of those that are alike and have no name.
+const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life
+    FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
+    ORDER BY id LIMIT 1";
+
+/// The last attempt at the same call.
+const LAST_ATTEMPT: &str =
+    "SELECT state, attempt FROM call WHERE session = ?1 AND call_print = ?2 ORDER BY id DESC LIMIT 1";
+
+/// The same failure of the same intent, not got over.
+const IS_REPEAT: &str = "SELECT 1 FROM call
+    WHERE session = ?1 AND intent_print = ?2 AND state = 'failed' AND recovered_at IS NULL AND cause_print = ?3 LIMIT 1";
+
 /// A call as it is found in the tables.
 pub(crate) struct Found {
     pub(crate) id: i64,
@@ -50,14 +70,7 @@ impl Clerk<'_> {
         if key.is_empty() {
             return Ok(None);
         }
-        // That the key is not empty must be said: SQLite uses an index over such keys only where it can see that.
-        self.connection
-            .prepare_cached(
-                "SELECT id, state, asked_at, attempt, rung_before, life FROM call JOIN call_text ON call_text.call = call.id
-                 WHERE session = ?1 AND key = ?2 AND key <> ''",
-            )?
-            .query_row((session, &**key), Found::read)
-            .optional()
+        self.connection.prepare_cached(FIND)?.query_row((session, &**key), Found::read).optional()
     }
 
     /// The call that a result without a name belongs to: the first of the same calls that is still open.
@@ -67,11 +80,7 @@ impl Clerk<'_> {
         asked: &Asked,
     ) -> Result<Option<Found>, rusqlite::Error> {
         self.connection
-            .prepare_cached(
-                "SELECT id, state, asked_at, attempt, rung_before, life FROM call JOIN call_text ON call_text.call = call.id
-                 WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
-                 ORDER BY id LIMIT 1",
-            )?
+            .prepare_cached(FIND_NAMELESS)?
             .query_row((session, asked.call_print.as_str(), &*asked.who.agent), Found::read)
             .optional()
     }
@@ -120,9 +129,7 @@ impl Clerk<'_> {
     pub(crate) fn attempt(&self, session: i64, asked: &Asked) -> Result<u32, rusqlite::Error> {
         let last: Option<(String, u32)> = self
             .connection
-            .prepare_cached(
-                "SELECT state, attempt FROM call WHERE session = ?1 AND call_print = ?2 ORDER BY id DESC LIMIT 1",
-            )?
+            .prepare_cached(LAST_ATTEMPT)?
             .query_row((session, asked.call_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         Ok(match last {
@@ -140,12 +147,11 @@ impl Clerk<'_> {
         asked: &Asked,
         finding: &Finding,
     ) -> Result<bool, rusqlite::Error> {
-        self.connection
-            .prepare_cached(
-                "SELECT 1 FROM call WHERE session = ?1 AND intent_print = ?2 AND state = 'failed'
-                 AND recovered_at IS NULL AND cause_print = ?3 LIMIT 1",
-            )?
-            .exists((session, asked.intent_print.as_str(), finding.cause.as_str()))
+        self.connection.prepare_cached(IS_REPEAT)?.exists((
+            session,
+            asked.intent_print.as_str(),
+            finding.cause.as_str(),
+        ))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -206,5 +212,28 @@ impl Clerk<'_> {
         self.connection
             .prepare_cached("SELECT label FROM call_text WHERE call = ?1")?
             .query_row([call], |row| row.get(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database;
+
+    /// What a hook asks costs the same however long its session and however many calls of others there are: each question
+    /// goes through the index that was made for it.
+    #[test]
+    fn every_question_of_a_hook_goes_through_its_index() {
+        let connection = database::in_memory().unwrap();
+        for (sql, index) in [
+            (FIND, "call_by_key"),
+            (FIND_NAMELESS, "call_nameless"),
+            (LAST_ATTEMPT, "call_by_print"),
+            (IS_REPEAT, "call_unrecovered"),
+        ] {
+            let plan = database::plan(&connection, sql);
+            assert!(plan.contains(&format!("SEARCH call USING INDEX {index} (session=")), "{sql}: {plan}");
+            assert!(!plan.contains("SCAN"), "{sql}: {plan}");
+        }
     }
 }

@@ -164,6 +164,15 @@ pub(crate) fn in_memory() -> Result<Connection, rusqlite::Error> {
     Ok(connection)
 }
 
+/// How SQLite would answer a question.
+#[cfg(test)]
+pub(crate) fn plan(connection: &Connection, sql: &str) -> String {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("SQL");
+    let unknown = vec![Option::<i64>::None; statement.parameter_count()];
+    let steps = statement.query_map(rusqlite::params_from_iter(unknown), |row| row.get::<_, String>(3));
+    steps.expect("a plan").flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// Removes a database that was never in use.
 fn remove_database(path: &Path) {
     for part in parts(path) {
