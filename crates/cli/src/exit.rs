@@ -1,10 +1,14 @@
 //! How a command ends: a status for the shell, and for an error also what went wrong and what to do about it.
 
+mod chinese;
+mod hint;
+
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use unstuck_judge::Kind;
+use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 
 use crate::settings::SettingsError;
@@ -49,10 +53,12 @@ pub(crate) enum CommandError {
     NoSuchSetting { name: String, nearest: Option<String> },
     #[error("{0}")]
     Settings(#[from] SettingsError),
-    #[error("there is no place for this file: {why}")]
-    NoPlace { why: &'static str },
+    #[error("there is no place for this file: {0}")]
+    NoPlace(NoPlace),
     #[error("could not make {path}: {source}")]
     NotMade { path: PathBuf, source: io::Error },
+    #[error("could not start the editor {editor}: there is no such program")]
+    NoSuchEditor { editor: String },
     #[error("could not start the editor {editor}: {why}")]
     NoEditor { editor: String, why: String },
     #[error("no alert is called {name}")]
@@ -91,6 +97,22 @@ pub(crate) enum Among {
     CallsAndProblems,
 }
 
+/// Why a file of settings has nowhere to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    WorkingFolderGone,
+    NoConfigHome,
+}
+
+impl fmt::Display for NoPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoPlace::WorkingFolderGone => "the working folder is gone",
+            NoPlace::NoConfigHome => "neither XDG_CONFIG_HOME nor HOME names a folder",
+        })
+    }
+}
+
 /// What follows a list that was cut.
 fn and_more(more: usize) -> String {
     match more {
@@ -100,84 +122,11 @@ fn and_more(more: usize) -> String {
 }
 
 impl CommandError {
-    /// What to try, if anything helps.
-    pub(crate) fn hint(&self) -> Option<String> {
-        match self {
-            CommandError::NothingToRead => Some(
-                "pipe a failed command's output in, or run the command: `unstuck diagnose -- cargo build`"
-                    .to_owned(),
-            ),
-            CommandError::NoSuchRule { nearest, .. } => {
-                let nearest = nearest.as_ref().map(|id| format!("did you mean {id}? "));
-                Some(format!("{}`unstuck rules list` shows all", nearest.unwrap_or_default()))
-            }
-            CommandError::NoSuchKind { nearest: Some(kind), .. } => Some(format!("did you mean {kind}?")),
-            CommandError::NoSuchKind { nearest: None, .. } => {
-                let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
-                Some(format!("there are {}", all.join(", ")))
-            }
-            CommandError::NoSuchSetting { nearest, .. } => {
-                let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
-                Some(format!("{}`unstuck config show` lists all", nearest.unwrap_or_default()))
-            }
-            CommandError::Settings(error) => error.hint(),
-            CommandError::NoEditor { .. } => Some("set VISUAL or EDITOR to an editor you have".to_owned()),
-            CommandError::NoSuchAlert { nearest, .. } => {
-                let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
-                Some(format!("{}`unstuck alerts list` shows all", nearest.unwrap_or_default()))
-            }
-            CommandError::NoSuchSession { nearest, .. } => {
-                let nearest = nearest.as_ref().map(|name| format!("did you mean {name}? "));
-                Some(format!("{}`unstuck stats --by session` lists all", nearest.unwrap_or_default()))
-            }
-            CommandError::NothingCalled { .. } => Some(
-                "`unstuck log` shows calls as #N, `unstuck problems --all` shows problems as e1:…".to_owned(),
-            ),
-            CommandError::NoSuchProblem { .. } => {
-                Some("`unstuck problems --all` shows all, as e1:…".to_owned())
-            }
-            CommandError::TooShort { least, .. } => {
-                Some(format!("write {least} characters after e1:, or more"))
-            }
-            CommandError::Ambiguous { among: Among::Sessions | Among::Problems, .. } => {
-                Some("write more of it".to_owned())
-            }
-            CommandError::Ambiguous { among: Among::CallsAndProblems, .. } => {
-                Some("write more of it, or a call as #N".to_owned())
-            }
-            CommandError::Unreadable { .. } => Some("check the path and whether it may be read".to_owned()),
-            CommandError::Store(error) => match error {
-                StoreError::NotOurs { .. } => Some(
-                    "point `store.state-dir` at a folder of your own, or remove what stands there".to_owned(),
-                ),
-                StoreError::TooNew { .. } => {
-                    Some("update unstuck, or point `store.state-dir` elsewhere".to_owned())
-                }
-                StoreError::Busy { .. } => Some("another process is writing; run it again".to_owned()),
-                StoreError::Full { .. } => Some(
-                    "free some space on that disk; afterwards `unstuck gc` makes the store smaller"
-                        .to_owned(),
-                ),
-                StoreError::Damaged { .. } => {
-                    Some("run it again: the file is checked and set aside".to_owned())
-                }
-                StoreError::Network { .. } => {
-                    Some("point `store.state-dir` at a folder on a local disk".to_owned())
-                }
-                StoreError::Missing { .. } => {
-                    Some("`unstuck replay --record FILE` fills it from a transcript".to_owned())
-                }
-                StoreError::Io { .. } | StoreError::Sql { .. } => None,
-            },
-            CommandError::NotKept { .. } => {
-                Some("check the folder that `unstuck config explain store.state-dir` names".to_owned())
-            }
-            CommandError::NoHome => Some("set HOME, or `store.state-dir`".to_owned()),
-            CommandError::NoPlace { .. }
-            | CommandError::NotMade { .. }
-            | CommandError::Input(_)
-            | CommandError::Output(_)
-            | CommandError::ReaderGone => None,
+    /// What went wrong, in words for a person. Logs, the store and JSON keep to the English of `Display`.
+    pub(crate) fn in_words(&self, lang: Lang) -> String {
+        match lang {
+            Lang::En => self.to_string(),
+            Lang::Zh => chinese::command_error(self),
         }
     }
 
@@ -195,8 +144,9 @@ impl CommandError {
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
             | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
-            CommandError::NoPlace { .. }
+            CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
+            | CommandError::NoSuchEditor { .. }
             | CommandError::NoEditor { .. }
             | CommandError::Unreadable { .. }
             | CommandError::Input(_)

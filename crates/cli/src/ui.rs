@@ -70,9 +70,12 @@ impl Ui {
 
     /// Says what went wrong, and what to do about it.
     pub(crate) fn complain(&mut self, error: &CommandError) {
-        let hint = error.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+        let hint = error.hint(self.lang).map(|hint| match self.lang {
+            Lang::En => format!("hint: {hint}\n"),
+            Lang::Zh => format!("提示：{hint}\n"),
+        });
         // It may quote what somebody else wrote: an argument, a name, a file.
-        let text = format!("unstuck: {error}\n{hint}");
+        let text = format!("unstuck: {}\n{}", error.in_words(self.lang), hint.unwrap_or_default());
         let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
     }
 }

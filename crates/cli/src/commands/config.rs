@@ -13,7 +13,7 @@ use unstuck_store::AlertWhen;
 use unstuck_wire::redact::redact;
 
 use crate::columns::{self, Side};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, NoPlace};
 use crate::nearest::nearest;
 use crate::settings::{
     Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir, Time, Value,
@@ -387,25 +387,26 @@ fn path(ui: &mut Ui, around: &Around, as_json: bool) -> Result<ExitStatus, Comma
 }
 
 fn edit(ui: &mut Ui, around: &Around, layer: Layer) -> Result<ExitStatus, CommandError> {
-    let (path, why) = match layer {
-        Layer::System => (Some(around.system_file.clone()), ""),
-        Layer::Project => (around.new_project_file(), "the working folder is gone"),
+    let path = match layer {
+        Layer::System => Ok(around.system_file.clone()),
+        Layer::Project => around.new_project_file().ok_or(NoPlace::WorkingFolderGone),
         Layer::BuiltIn | Layer::User | Layer::Environment | Layer::Flags => {
-            (around.user_file(), "neither XDG_CONFIG_HOME nor HOME names a folder")
+            around.user_file().ok_or(NoPlace::NoConfigHome)
         }
     };
-    let path = path.ok_or(CommandError::NoPlace { why })?;
+    let path = path.map_err(CommandError::NoPlace)?;
     make(&path, layer, ui.lang()).map_err(|source| CommandError::NotMade { path: path.clone(), source })?;
     let mut words = around.editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let args: Vec<&std::ffi::OsStr> = words.map(std::ffi::OsStr::new).chain([path.as_os_str()]).collect();
     ui.finish()?;
     let run = Job::new(program, args).unheard().run(|_, _| {});
-    let not_started = |why: &str| CommandError::NoEditor { editor: quoted(program), why: why.to_owned() };
     match run.ending {
         Ending::Exited(0) => {}
-        Ending::NotFound => return Err(not_started("there is no such program")),
-        Ending::NotExecutable(why) => return Err(not_started(&why)),
+        Ending::NotFound => return Err(CommandError::NoSuchEditor { editor: quoted(program) }),
+        Ending::NotExecutable(why) => {
+            return Err(CommandError::NoEditor { editor: quoted(program), why });
+        }
         Ending::Exited(_) | Ending::Signalled(_) | Ending::TimedOut => {
             ui.remark(match ui.lang() {
                 Lang::En => "unstuck: the editor failed; the file is as it left it\n",
@@ -417,8 +418,12 @@ fn edit(ui: &mut Ui, around: &Around, layer: Layer) -> Result<ExitStatus, Comman
     let (_, mistakes) = Settings::load_leniently(around, &[]);
     let mine: Vec<&SettingsError> = mistakes.iter().filter(|mistake| mistake.is_in(&path)).collect();
     for mistake in &mine {
-        let hint = mistake.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        ui.say(&format!("{mistake}{hint}\n"))?;
+        let lang = ui.lang();
+        let hint = mistake.hint(lang).map(|hint| match lang {
+            Lang::En => format!(" ({hint})"),
+            Lang::Zh => format!("（{hint}）"),
+        });
+        ui.say(&format!("{}{}\n", mistake.in_words(lang), hint.unwrap_or_default()))?;
     }
     Ok(if mine.is_empty() && run.ending == Ending::Exited(0) { ExitStatus::Success } else { ExitStatus::No })
 }

@@ -3,8 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unstuck_judge::Lang;
+
+use super::key::Project;
 use super::layer::Place;
 use super::quoted::{harmless_path, quoted};
+use super::value::Shape;
 
 /// A mistake in one layer, by what its writer can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -21,12 +25,12 @@ pub(crate) enum SettingsError {
     Syntax { place: Place, what: String },
     #[error("{place}: no setting is called {}", quoted(name))]
     UnknownKey { place: Place, name: String, nearest: Option<String> },
-    #[error("{place}: {name} must be {wanted}, not {}", quoted(found))]
-    WrongValue { place: Place, name: String, wanted: String, found: String },
+    #[error("{place}: {name} must be {}, not {}", wanted.words(Lang::En), quoted(found))]
+    WrongValue { place: Place, name: String, wanted: Wanted, found: String },
     #[error("{place}: {} may not be set by a project: it is the user's alone", quoted(name))]
     NotForProjects { place: Place, name: String },
-    #[error("{place}: {name} = {found} would loosen {current}: {may}")]
-    Loosens { place: Place, name: &'static str, found: String, current: String, may: &'static str },
+    #[error("{place}: {name} = {found} would loosen {current}: {}", may.words(Lang::En))]
+    Loosens { place: Place, name: &'static str, found: String, current: String, may: Project },
     #[error("{place}: alert {}: {what}", quoted(name))]
     Alert { place: Place, name: String, what: String },
     #[error("{place}: alerts are set in the user's or the system's file only")]
@@ -35,22 +39,86 @@ pub(crate) enum SettingsError {
     NoAssignment { written: String },
 }
 
+/// What should have stood in the place of a value that is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Shape(Shape),
+    Alerts,
+}
+
+impl Wanted {
+    fn words(self, lang: Lang) -> String {
+        match (self, lang) {
+            (Wanted::Shape(shape), lang) => shape.wanted(lang),
+            (Wanted::Alerts, Lang::En) => "a list of tables, each under [[alert]]".to_owned(),
+            (Wanted::Alerts, Lang::Zh) => "一列表格，每个写在 [[alert]] 之下".to_owned(),
+        }
+    }
+}
+
 impl SettingsError {
+    /// What is wrong, in words for a person. Logs and JSON keep to the English of `Display`.
+    pub(crate) fn in_words(&self, lang: Lang) -> String {
+        match lang {
+            Lang::En => self.to_string(),
+            Lang::Zh => self.in_chinese(),
+        }
+    }
+
+    fn in_chinese(&self) -> String {
+        match self {
+            SettingsError::Unreadable { path, source } => {
+                format!("无法读取 {}：{source}", harmless_path(path))
+            }
+            SettingsError::NoFile { path } => format!("{} 不是普通文件", harmless_path(path)),
+            SettingsError::TooLarge { path } => format!("{} 大于 1 MB", harmless_path(path)),
+            SettingsError::NoText { place } => format!("{place}：不是 UTF-8 文本"),
+            SettingsError::Syntax { place, what } => format!("{place}：{what}"),
+            SettingsError::UnknownKey { place, name, .. } => {
+                format!("{place}：没有名为 {} 的设置", quoted(name))
+            }
+            SettingsError::WrongValue { place, name, wanted, found } => {
+                format!("{place}：{name} 应为{}；写的是 {}", wanted.words(Lang::Zh), quoted(found))
+            }
+            SettingsError::NotForProjects { place, name } => {
+                format!("{place}：项目不能设置 {}：它只属于用户", quoted(name))
+            }
+            SettingsError::Loosens { place, name, found, current, may } => {
+                format!("{place}：{name} = {found} 会放宽 {current}：{}", may.words(Lang::Zh))
+            }
+            SettingsError::Alert { place, name, what } => {
+                format!("{place}：告警 {}：{what}", quoted(name))
+            }
+            SettingsError::AlertOutsideFile { place } => {
+                format!("{place}：告警只能写在用户或系统的文件中")
+            }
+            SettingsError::NoAssignment { written } => {
+                format!("--set 需要 KEY=VALUE，而不是 {}", quoted(written))
+            }
+        }
+    }
+
     /// What to try, if anything helps.
-    pub(crate) fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self, lang: Lang) -> Option<String> {
+        let say = |en: &str, zh: &str| match lang {
+            Lang::En => en.to_owned(),
+            Lang::Zh => zh.to_owned(),
+        };
         match self {
             SettingsError::UnknownKey { nearest: Some(nearest), .. } => {
-                Some(format!("did you mean {nearest}?"))
+                Some(say(&format!("did you mean {nearest}?"), &format!("您指的是 {nearest} 吗？")))
             }
             SettingsError::UnknownKey { nearest: None, .. } => {
-                Some("`unstuck config show` lists all settings".to_owned())
+                Some(say("`unstuck config show` lists all settings", "`unstuck config show` 列出全部设置"))
             }
-            SettingsError::NotForProjects { .. } | SettingsError::Loosens { .. } => {
-                Some("`unstuck config edit` opens your own file, which may set it".to_owned())
-            }
-            SettingsError::WrongValue { name, .. } => {
-                Some(format!("`unstuck config explain {name}` tells more"))
-            }
+            SettingsError::NotForProjects { .. } | SettingsError::Loosens { .. } => Some(say(
+                "`unstuck config edit` opens your own file, which may set it",
+                "`unstuck config edit` 打开您自己的文件，可以在那里设置",
+            )),
+            SettingsError::WrongValue { name, .. } => Some(say(
+                &format!("`unstuck config explain {name}` tells more"),
+                &format!("`unstuck config explain {name}` 有更多说明"),
+            )),
             SettingsError::Unreadable { .. }
             | SettingsError::NoFile { .. }
             | SettingsError::TooLarge { .. }

@@ -132,7 +132,7 @@ impl Settings {
                 name: row.name,
                 found: value.to_string(),
                 current: current.to_string(),
-                may: row.project.words(unstuck_judge::Lang::En),
+                may: row.project,
             },
         })
     }

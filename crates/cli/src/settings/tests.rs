@@ -383,7 +383,7 @@ fn variables_are_checked_like_files() {
         "UNSTUCK_STORE_KEEP_EVENT: no setting is called UNSTUCK_STORE_KEEP_EVENT",
     );
     let typo = Machine::empty().variable("UNSTUCK_STORE_KEEP_EVENT", "1d").load().1;
-    assert_eq!(typo[0].hint().as_deref(), Some("did you mean UNSTUCK_STORE_KEEP_EVENTS?"));
+    assert_eq!(typo[0].hint(Lang::En).as_deref(), Some("did you mean UNSTUCK_STORE_KEEP_EVENTS?"));
     check(
         &Machine::empty().variable("UNSTUCK_HOOK_ENABLED", "false"),
         "hook.enabled",

@@ -7,10 +7,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
-use unstuck_judge::Lang;
 
 use super::around::Around;
-use super::error::SettingsError;
+use super::error::{SettingsError, Wanted};
 use super::key::Key;
 use super::layer::{Layer, Place};
 use super::quoted::harmless;
@@ -127,7 +126,7 @@ impl Written {
             None => self.mistakes.push(SettingsError::WrongValue {
                 place,
                 name: name.to_owned(),
-                wanted: shape.wanted(Lang::En),
+                wanted: Wanted::Shape(shape),
                 found: found.shown(),
             }),
         }
@@ -146,7 +145,7 @@ impl Written {
             self.mistakes.push(SettingsError::WrongValue {
                 place: text.place(at),
                 name: "alert".to_owned(),
-                wanted: "a list of tables, each under [[alert]]".to_owned(),
+                wanted: Wanted::Alerts,
                 found: value.type_str().to_owned(),
             });
             return;

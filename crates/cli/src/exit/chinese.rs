@@ -1,0 +1,59 @@
+//! What went wrong, in Chinese. Names, paths and what the operating system said stay as they are. Nothing is decided here.
+
+use unstuck_judge::Lang;
+use unstuck_store::StoreError;
+
+use super::{CommandError, NoPlace};
+
+pub(super) fn command_error(error: &CommandError) -> String {
+    match error {
+        CommandError::NothingToRead => "没有可诊断的内容：标准输入是终端".to_owned(),
+        CommandError::NoSuchRule { id, .. } => format!("没有名为 {id} 的规则"),
+        CommandError::NoSuchKind { kind, .. } => format!("没有名为 {kind} 的类别"),
+        CommandError::NoSuchSetting { name, .. } => format!("没有名为 {name} 的设置"),
+        CommandError::Settings(error) => error.in_words(Lang::Zh),
+        CommandError::NoPlace(NoPlace::WorkingFolderGone) => "此文件无处可放：工作文件夹已不存在".to_owned(),
+        CommandError::NoPlace(NoPlace::NoConfigHome) => {
+            "此文件无处可放：XDG_CONFIG_HOME 和 HOME 都没有指向文件夹".to_owned()
+        }
+        CommandError::NotMade { path, source } => format!("无法创建 {}：{source}", path.display()),
+        CommandError::NoSuchEditor { editor } => format!("无法启动编辑器 {editor}：没有这个程序"),
+        CommandError::NoEditor { editor, why } => format!("无法启动编辑器 {editor}：{why}"),
+        CommandError::NoSuchAlert { name, .. } => format!("没有名为 {name} 的告警"),
+        CommandError::NoSuchSession { name, .. } => format!("没有名为 {name} 的会话"),
+        CommandError::NothingCalled { asked } => format!("没有名为 {asked} 的调用或问题"),
+        CommandError::NoSuchProblem { asked } => format!("没有名为 {asked} 的问题"),
+        CommandError::TooShort { asked, .. } => format!("{asked} 太短，不足以指明一个问题"),
+        CommandError::Ambiguous { asked, candidates, more, among: _ } => {
+            let list = candidates.join("\n  ");
+            let rest = if *more == 0 { String::new() } else { format!("\n  另有 {more} 个") };
+            format!("{asked} 可能指以下之一：\n  {list}{rest}")
+        }
+        CommandError::Unreadable { path, source } => format!("无法读取 {}：{source}", path.display()),
+        CommandError::Input(source) => format!("无法读取标准输入：{source}"),
+        CommandError::Output(source) => format!("无法写出：{source}"),
+        CommandError::Store(error) => store_error(error),
+        CommandError::NotKept { why } => format!("无法记录：{why}"),
+        CommandError::NoHome => "没有可以存放数据的文件夹：XDG_STATE_HOME 和 HOME 都没有设置".to_owned(),
+        CommandError::ReaderGone => "读取输出的一方已经离开".to_owned(),
+    }
+}
+
+fn store_error(error: &StoreError) -> String {
+    match error {
+        StoreError::NotOurs { path, why } => format!("不使用 {}：{why}", path.display()),
+        StoreError::TooNew { path, found, known } => {
+            format!("{} 的格式是 {found}，此版本最高只写到 {known}", path.display())
+        }
+        StoreError::Busy { path } => format!("另一个进程正占用 {}", path.display()),
+        StoreError::Full { path } => format!("没有空间可存放 {}", path.display()),
+        StoreError::Damaged { path, why } => format!("{} 已损坏：{why}", path.display()),
+        StoreError::Network { path, filesystem } => {
+            format!("{} 位于网络文件系统（{filesystem}）：那里只使用暂存文件", path.display())
+        }
+        StoreError::Missing { path } => format!("{} 中尚无记录", path.display()),
+        // The verb is the store's own English; what the system said tells the same, and in its own words.
+        StoreError::Io { verb: _, path, source } => format!("对 {} 的操作失败：{source}", path.display()),
+        StoreError::Sql { path, source } => format!("{}：{source}", path.display()),
+    }
+}

@@ -1,0 +1,134 @@
+//! What to try after an error, in the language of the person who reads it. It never says again what went wrong.
+
+use unstuck_judge::{Kind, Lang};
+use unstuck_store::StoreError;
+
+use super::{Among, CommandError};
+
+impl CommandError {
+    /// What to try, if anything helps.
+    pub(crate) fn hint(&self, lang: Lang) -> Option<String> {
+        let say = |en: &str, zh: &str| {
+            Some(match lang {
+                Lang::En => en.to_owned(),
+                Lang::Zh => zh.to_owned(),
+            })
+        };
+        match self {
+            CommandError::NothingToRead => say(
+                "pipe a failed command's output in, or run the command: `unstuck diagnose -- cargo build`",
+                "用管道传入失败命令的输出，或直接运行命令：`unstuck diagnose -- cargo build`",
+            ),
+            CommandError::NoSuchRule { nearest, .. } => {
+                Some(or_all(lang, nearest, "`unstuck rules list` shows all", "`unstuck rules list` 列出全部"))
+            }
+            CommandError::NoSuchKind { nearest: Some(kind), .. } => Some(meant(lang, kind)),
+            CommandError::NoSuchKind { nearest: None, .. } => {
+                let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+                say(&format!("there are {}", all.join(", ")), &format!("有以下类别：{}", all.join("、")))
+            }
+            CommandError::NoSuchSetting { nearest, .. } => Some(or_all(
+                lang,
+                nearest,
+                "`unstuck config show` lists all",
+                "`unstuck config show` 列出全部",
+            )),
+            CommandError::Settings(error) => error.hint(lang),
+            CommandError::NoSuchEditor { .. } | CommandError::NoEditor { .. } => say(
+                "set VISUAL or EDITOR to an editor you have",
+                "请将 VISUAL 或 EDITOR 设为您已安装的编辑器",
+            ),
+            CommandError::NoSuchAlert { nearest, .. } => Some(or_all(
+                lang,
+                nearest,
+                "`unstuck alerts list` shows all",
+                "`unstuck alerts list` 列出全部",
+            )),
+            CommandError::NoSuchSession { nearest, .. } => Some(or_all(
+                lang,
+                nearest,
+                "`unstuck stats --by session` lists all",
+                "`unstuck stats --by session` 列出全部",
+            )),
+            CommandError::NothingCalled { .. } => say(
+                "`unstuck log` shows calls as #N, `unstuck problems --all` shows problems as e1:…",
+                "`unstuck log` 以 #N 显示调用，`unstuck problems --all` 以 e1:… 显示问题",
+            ),
+            CommandError::NoSuchProblem { .. } => say(
+                "`unstuck problems --all` shows all, as e1:…",
+                "`unstuck problems --all` 以 e1:… 显示全部",
+            ),
+            CommandError::TooShort { least, .. } => say(
+                &format!("write {least} characters after e1:, or more"),
+                &format!("请在 e1: 之后至少写 {least} 个字符"),
+            ),
+            CommandError::Ambiguous { among: Among::Sessions | Among::Problems, .. } => {
+                say("write more of it", "请写得更完整")
+            }
+            CommandError::Ambiguous { among: Among::CallsAndProblems, .. } => {
+                say("write more of it, or a call as #N", "请写得更完整，或以 #N 指明调用")
+            }
+            CommandError::Unreadable { .. } => {
+                say("check the path and whether it may be read", "请检查路径以及是否有读取权限")
+            }
+            CommandError::Store(error) => match error {
+                StoreError::NotOurs { .. } => say(
+                    "point `store.state-dir` at a folder of your own, or remove what stands there",
+                    "请将 `store.state-dir` 指向您自己的文件夹，或移走那里的内容",
+                ),
+                StoreError::TooNew { .. } => say(
+                    "update unstuck, or point `store.state-dir` elsewhere",
+                    "请更新 unstuck，或将 `store.state-dir` 指向别处",
+                ),
+                StoreError::Busy { .. } => {
+                    say("another process is writing; run it again", "另一个进程正在写入；请再运行一次")
+                }
+                StoreError::Full { .. } => say(
+                    "free some space on that disk; afterwards `unstuck gc` makes the store smaller",
+                    "请在该磁盘上腾出空间；之后 `unstuck gc` 可缩小存储",
+                ),
+                StoreError::Damaged { .. } => say(
+                    "run it again: the file is checked and set aside",
+                    "请再运行一次：该文件会被检查并移到一旁",
+                ),
+                StoreError::Network { .. } => say(
+                    "point `store.state-dir` at a folder on a local disk",
+                    "请将 `store.state-dir` 指向本地磁盘上的文件夹",
+                ),
+                StoreError::Missing { .. } => say(
+                    "`unstuck replay --record FILE` fills it from a transcript",
+                    "`unstuck replay --record FILE` 可用会话记录填充它",
+                ),
+                StoreError::Io { .. } | StoreError::Sql { .. } => None,
+            },
+            CommandError::NotKept { .. } => say(
+                "check the folder that `unstuck config explain store.state-dir` names",
+                "请检查 `unstuck config explain store.state-dir` 所指的文件夹",
+            ),
+            CommandError::NoHome => say("set HOME, or `store.state-dir`", "请设置 HOME 或 `store.state-dir`"),
+            CommandError::NoPlace(_)
+            | CommandError::NotMade { .. }
+            | CommandError::Input(_)
+            | CommandError::Output(_)
+            | CommandError::ReaderGone => None,
+        }
+    }
+}
+
+fn meant(lang: Lang, name: &str) -> String {
+    match lang {
+        Lang::En => format!("did you mean {name}?"),
+        Lang::Zh => format!("您指的是 {name} 吗？"),
+    }
+}
+
+/// The name that may have been meant, and where to find every one.
+fn or_all(lang: Lang, nearest: &Option<String>, en: &str, zh: &str) -> String {
+    let meant = nearest.as_ref().map(|name| meant(lang, name));
+    match (lang, meant) {
+        (Lang::En, Some(meant)) => format!("{meant} {en}"),
+        (Lang::En, None) => en.to_owned(),
+        (Lang::Zh, Some(meant)) => format!("{meant}{zh}"),
+        (Lang::Zh, None) => zh.to_owned(),
+    }
+}
