@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use unstuck_wire::time;
 
-use crate::error::StoreError;
+use crate::error::{Deed, StoreError};
 use crate::root::Root;
 
 /// One copy: a file of `backups`, or a folder of `damaged`.
@@ -26,10 +26,10 @@ pub(crate) fn all(root: &Root) -> Result<Vec<Copy>, StoreError> {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(StoreError::io("look into", &folder)(error)),
+            Err(error) => return Err(StoreError::io(Deed::LookInto, &folder)(error)),
         };
         for entry in entries {
-            let path = entry.map_err(StoreError::io("look into", &folder))?.path();
+            let path = entry.map_err(StoreError::io(Deed::LookInto, &folder))?.path();
             let made_at = made_at(&path);
             copies.push(Copy { path, made_at });
         }
@@ -57,7 +57,7 @@ pub(crate) fn remove(copy: &Copy) -> Result<(), StoreError> {
     match gone {
         // Another process was first.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        gone => gone.map_err(StoreError::io("remove", &copy.path)),
+        gone => gone.map_err(StoreError::io(Deed::Remove, &copy.path)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::error::StoreError;
+use crate::error::{Deed, StoreError};
 use crate::filesystem::Filesystem;
 use crate::migrate;
 use crate::root::{self, Root};
@@ -131,7 +131,7 @@ fn make(root: &Root, patience: Duration, now: u64) -> Result<(), StoreError> {
     }
     let aside = root.path().join("timeline.db.new");
     remove_database(&aside);
-    root::private(&aside).map_err(StoreError::io("make", &aside))?;
+    root::private(&aside).map_err(StoreError::io(Deed::Make, &aside))?;
     let wrong = StoreError::sql(&aside);
     let mut connection = Connection::open(&aside).map_err(&wrong)?;
     connection
@@ -147,7 +147,7 @@ fn make(root: &Root, patience: Duration, now: u64) -> Result<(), StoreError> {
     // The log comes last, when there is nothing to put into it: closing folds a log in, and swallows every error of that.
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(&wrong)?;
     connection.close().map_err(|(_, error)| wrong(error))?;
-    fs::rename(&aside, &path).map_err(StoreError::io("put in place", &path))
+    fs::rename(&aside, &path).map_err(StoreError::io(Deed::PutInPlace, &path))
 }
 
 /// The tables, without the comments: SQLite keeps the words it is given and reads them anew in every process.
@@ -214,7 +214,7 @@ fn set_aside(root: &Root, now: u64) -> Result<PathBuf, StoreError> {
     for part in parts(&root.timeline()).into_iter().rev() {
         if let (true, Some(name)) = (part.exists(), part.file_name()) {
             let target = folder.join(name);
-            fs::rename(&part, &target).map_err(StoreError::io("set aside", &part))?;
+            fs::rename(&part, &target).map_err(StoreError::io(Deed::SetAside, &part))?;
         }
     }
     Ok(folder)

@@ -1,5 +1,6 @@
 //! What can go wrong in the cellar, by what a caller can do about it.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ pub enum StoreError {
         /// The folder or file.
         path: PathBuf,
         /// What is wrong with it.
-        why: String,
+        why: Foreign,
     },
     /// A newer version wrote it; it may be read, not written.
     #[error("{path} has format {found}, this version writes up to {known}")]
@@ -61,10 +62,10 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The operating system said no.
-    #[error("could not {verb} {path}: {source}")]
+    #[error("could not {deed} {path}: {source}")]
     Io {
         /// What was tried.
-        verb: &'static str,
+        deed: Deed,
         /// On what.
         path: PathBuf,
         /// What it said.
@@ -80,12 +81,88 @@ pub enum StoreError {
     },
 }
 
+/// Why a folder or a file is not ours to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Foreign {
+    /// It leads elsewhere.
+    SymbolicLink,
+    /// Something else stands where a folder belongs.
+    NoFolder,
+    /// Something else stands where a file belongs.
+    NoFile,
+    /// It belongs to somebody else.
+    OfAnother {
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        us: u32,
+    },
+    /// What was found when the folder was first looked at.
+    Found(String),
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Foreign::SymbolicLink => f.write_str("it is a symbolic link"),
+            Foreign::NoFolder => f.write_str("it is not a folder"),
+            Foreign::NoFile => f.write_str("it is no ordinary file"),
+            Foreign::OfAnother { owner, us } => {
+                write!(f, "it belongs to user {owner}, and this process runs as {us}")
+            }
+            Foreign::Found(why) => f.write_str(why),
+        }
+    }
+}
+
+/// What was tried on a file or a folder when the operating system said no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Takes the rights of others away.
+    CloseToOthers,
+    /// Locks.
+    Lock,
+    /// Asks what stands there.
+    LookAt,
+    /// Lists a folder.
+    LookInto,
+    /// Makes a file or a folder.
+    Make,
+    /// Opens a file.
+    Open,
+    /// Puts a finished file where it belongs.
+    PutInPlace,
+    /// Removes.
+    Remove,
+    /// Moves out of the way.
+    SetAside,
+    /// Writes.
+    Write,
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Deed::CloseToOthers => "close to others",
+            Deed::Lock => "lock",
+            Deed::LookAt => "look at",
+            Deed::LookInto => "look into",
+            Deed::Make => "make",
+            Deed::Open => "open",
+            Deed::PutInPlace => "put in place",
+            Deed::Remove => "remove",
+            Deed::SetAside => "set aside",
+            Deed::Write => "write",
+        })
+    }
+}
+
 impl StoreError {
-    pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+    pub(crate) fn io(deed: Deed, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
         let path = path.to_owned();
         move |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
-            _ => StoreError::Io { verb, path, source },
+            _ => StoreError::Io { deed, path, source },
         }
     }
 

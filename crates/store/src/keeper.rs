@@ -9,7 +9,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::database;
 use crate::entry::{Entry, OwnFault};
-use crate::error::StoreError;
+use crate::error::{Foreign, StoreError};
 use crate::filesystem::Filesystem;
 use crate::record::{Bench, Clerk, Said};
 use crate::root::Root;
@@ -165,7 +165,8 @@ impl<'a> Keeper<'a> {
 
     /// The folder, if it can be used.
     fn root(&self) -> Result<Root, StoreError> {
-        let not_ours = |why| StoreError::NotOurs { path: self.around.root.to_owned(), why };
+        let not_ours =
+            |why| StoreError::NotOurs { path: self.around.root.to_owned(), why: Foreign::Found(why) };
         self.root.clone().map_err(not_ours)
     }
 

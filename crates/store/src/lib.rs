@@ -51,7 +51,7 @@ pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
     Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Who,
 };
-pub use error::StoreError;
+pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
 pub use export::{Exported, Selection, Since};
 pub use filesystem::Filesystem;

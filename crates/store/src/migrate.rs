@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::StoreError;
+use crate::error::{Deed, StoreError};
 use crate::root::{self, Root};
 
 /// One step forward: the SQL that turns format `to - 1` into format `to`.
@@ -60,7 +60,7 @@ fn back_up(root: &Root, connection: &Connection, format: u32, now: u64) -> Resul
     root::make_folder(&root.backups())?;
     let target = root.backups().join(format!("timeline-format{format}-{now}.db"));
     // SQLite would make it readable for everyone; what it finds it keeps.
-    root::private(&target).map_err(StoreError::io("make", &target))?;
+    root::private(&target).map_err(StoreError::io(Deed::Make, &target))?;
     connection
         .execute("VACUUM INTO ?1", [target.to_string_lossy()])
         .map(|_| ())

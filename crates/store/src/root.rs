@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::error::StoreError;
+use crate::error::{Deed, Foreign, StoreError};
 use crate::filesystem::{self, Filesystem};
 
 /// The state folder, checked.
@@ -29,7 +29,7 @@ impl Root {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(StoreError::Missing { path: path.to_owned() })
             }
-            Err(error) => Err(StoreError::io("look at", path)(error)),
+            Err(error) => Err(StoreError::io(Deed::LookAt, path)(error)),
             Ok(_) => Root::checked(path, believed),
         }
     }
@@ -38,7 +38,7 @@ impl Root {
         check_folder(path)?;
         let filesystem = match believed {
             Some(filesystem) => filesystem,
-            None => filesystem::of(path).map_err(StoreError::io("look at", path))?,
+            None => filesystem::of(path).map_err(StoreError::io(Deed::LookAt, path))?,
         };
         Ok(Root { path: path.to_owned(), filesystem })
     }
@@ -83,12 +83,12 @@ impl Root {
     pub(crate) fn lock(&self, patience: Duration) -> Result<File, StoreError> {
         const PAUSE: Duration = Duration::from_millis(5);
         let path = self.path.join("lock");
-        let file = private(&path).map_err(StoreError::io("open", &path))?;
+        let file = private(&path).map_err(StoreError::io(Deed::Open, &path))?;
         let mut waited = Duration::ZERO;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
+                Err(TryLockError::Error(error)) => return Err(StoreError::io(Deed::Lock, &path)(error)),
                 Err(TryLockError::WouldBlock) if waited >= patience => {
                     return Err(StoreError::Busy { path });
                 }
@@ -107,13 +107,13 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(StoreError::io("make", path))?;
+    builder.create(path).map_err(StoreError::io(Deed::Make, path))?;
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_dir() => {
-            Err(StoreError::NotOurs { path: path.to_owned(), why: "it is a symbolic link".to_owned() })
+            Err(StoreError::NotOurs { path: path.to_owned(), why: Foreign::SymbolicLink })
         }
         Ok(_) => Ok(()),
-        Err(error) => Err(StoreError::io("look at", path)(error)),
+        Err(error) => Err(StoreError::io(Deed::LookAt, path)(error)),
     }
 }
 
@@ -145,18 +145,18 @@ fn itself(options: &mut OpenOptions) -> &mut OpenOptions {
 #[cfg(unix)]
 pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let not_ours = |why: String| Err(StoreError::NotOurs { path: path.to_owned(), why });
+    let not_ours = |why: Foreign| Err(StoreError::NotOurs { path: path.to_owned(), why });
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     let us = nix::unistd::geteuid().as_raw();
     if !found.is_file() {
-        return not_ours("it is no ordinary file".to_owned());
+        return not_ours(Foreign::NoFile);
     }
     if found.uid() != us {
-        return not_ours(format!("it belongs to user {}, and this process runs as {us}", found.uid()));
+        return not_ours(Foreign::OfAnother { owner: found.uid(), us });
     }
     if found.mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-            .map_err(StoreError::io("close to others", path))?;
+            .map_err(StoreError::io(Deed::CloseToOthers, path))?;
     }
     Ok(())
 }
@@ -169,30 +169,30 @@ pub(crate) fn check_file(_path: &Path) -> Result<(), StoreError> {
 #[cfg(unix)]
 fn check_folder(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let not_ours = |why: String| StoreError::NotOurs { path: path.to_owned(), why };
-    let found = fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?;
+    let not_ours = |why: Foreign| StoreError::NotOurs { path: path.to_owned(), why };
+    let found = fs::symlink_metadata(path).map_err(StoreError::io(Deed::LookAt, path))?;
     if found.is_symlink() {
-        return Err(not_ours("it is a symbolic link".to_owned()));
+        return Err(not_ours(Foreign::SymbolicLink));
     }
     if !found.is_dir() {
-        return Err(not_ours("it is not a folder".to_owned()));
+        return Err(not_ours(Foreign::NoFolder));
     }
     let us = nix::unistd::geteuid().as_raw();
     if found.uid() != us {
-        return Err(not_ours(format!("it belongs to user {}, and this process runs as {us}", found.uid())));
+        return Err(not_ours(Foreign::OfAnother { owner: found.uid(), us }));
     }
     if found.mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))
-            .map_err(StoreError::io("close to others", path))?;
+            .map_err(StoreError::io(Deed::CloseToOthers, path))?;
     }
     Ok(())
 }
 
 #[cfg(not(unix))]
 fn check_folder(path: &Path) -> Result<(), StoreError> {
-    let found = fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?;
+    let found = fs::symlink_metadata(path).map_err(StoreError::io(Deed::LookAt, path))?;
     match found.is_dir() {
         true => Ok(()),
-        false => Err(StoreError::NotOurs { path: path.to_owned(), why: "it is not a folder".to_owned() }),
+        false => Err(StoreError::NotOurs { path: path.to_owned(), why: Foreign::NoFolder }),
     }
 }

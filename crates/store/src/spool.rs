@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use unstuck_wire::clean::Clean;
 
 use crate::entry::{Entry, OwnFault};
-use crate::error::StoreError;
+use crate::error::{Deed, StoreError};
 use crate::filesystem::Filesystem;
 use crate::root::{self, Root};
 use crate::stored_entry::{FORMAT, StoredEntry, StoredLine};
@@ -76,14 +76,14 @@ impl Spool {
         let line = StoredLine { v: FORMAT, id: format!("{id:016x}"), entry: StoredEntry::from(entry) };
         let mut bytes = vec![b'\n'];
         serde_json::to_writer(&mut bytes, &line)
-            .map_err(|error| StoreError::io("write", &self.folder)(error.into()))?;
+            .map_err(|error| StoreError::io(Deed::Write, &self.folder)(error.into()))?;
         bytes.push(b'\n');
         root::make_folder(&self.folder)?;
         if self.common.is_some() && self.size() > LARGEST {
             return Err(StoreError::Full { path: self.folder.clone() });
         }
         let (mut file, path) = self.opened(id, now)?;
-        let written = file.write(&bytes).map_err(StoreError::io("write", &path))?;
+        let written = file.write(&bytes).map_err(StoreError::io(Deed::Write, &path))?;
         match written == bytes.len() {
             true => Ok(()),
             false => Err(StoreError::Full { path }),
@@ -99,7 +99,7 @@ impl Spool {
             return Ok((file, common.clone()));
         }
         let own = self.folder.join(format!("{now:015}-{id:016x}.jsonl"));
-        let file = held(&own).map_err(StoreError::io("open", &own))?;
+        let file = held(&own).map_err(StoreError::io(Deed::Open, &own))?;
         Ok((file, own))
     }
 

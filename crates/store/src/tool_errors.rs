@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use unstuck_wire::time;
 
-use crate::error::StoreError;
+use crate::error::{Deed, StoreError};
 use crate::root::{self, Root};
 use crate::session;
 use crate::store::Store;
@@ -65,7 +65,7 @@ impl Store {
         let found: Vec<PathBuf> = match fs::read_dir(&folder) {
             Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(StoreError::io("look into", &folder)(error)),
+            Err(error) => return Err(StoreError::io(Deed::LookInto, &folder)(error)),
         };
         let names = || -> Result<HashSet<String>, rusqlite::Error> {
             let mut statement = self.connection.prepare("SELECT name FROM session")?;
@@ -78,7 +78,7 @@ impl Store {
         };
         let mut gone = 0;
         for path in found.iter().filter(is_gone) {
-            fs::remove_dir_all(path).map_err(StoreError::io("remove", path))?;
+            fs::remove_dir_all(path).map_err(StoreError::io(Deed::Remove, path))?;
             gone += 1;
         }
         Ok(gone)
@@ -135,8 +135,8 @@ pub(crate) fn write(root: &Root, session: &str, errors: &[ToolError]) -> Result<
     text.push(b'\n');
     let path = folder.join(FILE);
     let aside = folder.join(format!("{FILE}.{}.new", std::process::id()));
-    write_new(&aside, &text).map_err(StoreError::io("write", &aside))?;
-    fs::rename(&aside, &path).map_err(StoreError::io("put in place", &path))?;
+    write_new(&aside, &text).map_err(StoreError::io(Deed::Write, &aside))?;
+    fs::rename(&aside, &path).map_err(StoreError::io(Deed::PutInPlace, &path))?;
     Ok(path)
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn remove(root: &Root, session: &str) -> Result<bool, StoreError> {
     match fs::remove_dir_all(&folder) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(StoreError::io("remove", &folder)(error)),
+        Err(error) => Err(StoreError::io(Deed::Remove, &folder)(error)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! What went wrong, in Chinese. Names, paths and what the operating system said stay as they are. Nothing is decided here.
 
+use std::io;
+
 use unstuck_judge::Lang;
-use unstuck_store::StoreError;
+use unstuck_store::{Deed, Foreign, StoreError};
 
 use super::{CommandError, NoPlace};
 
@@ -41,7 +43,7 @@ pub(super) fn command_error(error: &CommandError) -> String {
 
 fn store_error(error: &StoreError) -> String {
     match error {
-        StoreError::NotOurs { path, why } => format!("不使用 {}：{why}", path.display()),
+        StoreError::NotOurs { path, why } => format!("不使用 {}：{}", path.display(), foreign(why)),
         StoreError::TooNew { path, found, known } => {
             format!("{} 的格式是 {found}，此版本最高只写到 {known}", path.display())
         }
@@ -52,8 +54,33 @@ fn store_error(error: &StoreError) -> String {
             format!("{} 位于网络文件系统（{filesystem}）：那里只使用暂存文件", path.display())
         }
         StoreError::Missing { path } => format!("{} 中尚无记录", path.display()),
-        // The verb is the store's own English; what the system said tells the same, and in its own words.
-        StoreError::Io { verb: _, path, source } => format!("对 {} 的操作失败：{source}", path.display()),
+        StoreError::Io { deed, path, source } => io_error(*deed, &path.display().to_string(), source),
         StoreError::Sql { path, source } => format!("{}：{source}", path.display()),
     }
+}
+
+fn foreign(why: &Foreign) -> String {
+    match why {
+        Foreign::SymbolicLink => "它是符号链接".to_owned(),
+        Foreign::NoFolder => "它不是文件夹".to_owned(),
+        Foreign::NoFile => "它不是普通文件".to_owned(),
+        Foreign::OfAnother { owner, us } => format!("它属于用户 {owner}，而本进程以用户 {us} 运行"),
+        Foreign::Found(why) => why.clone(),
+    }
+}
+
+fn io_error(deed: Deed, path: &str, source: &io::Error) -> String {
+    let tried = match deed {
+        Deed::CloseToOthers => return format!("无法禁止他人访问 {path}：{source}"),
+        Deed::PutInPlace => return format!("无法将 {path} 放到位：{source}"),
+        Deed::Lock => "锁定",
+        Deed::LookAt => "查看",
+        Deed::LookInto => "列出",
+        Deed::Make => "创建",
+        Deed::Open => "打开",
+        Deed::Remove => "删除",
+        Deed::SetAside => "移开",
+        Deed::Write => "写入",
+    };
+    format!("无法{tried} {path}：{source}")
 }

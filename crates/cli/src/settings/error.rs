@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_judge::Lang;
 
+use super::alert_mistake::AlertMistake;
 use super::key::Project;
 use super::layer::Place;
 use super::quoted::{harmless_path, quoted};
@@ -25,14 +26,14 @@ pub(crate) enum SettingsError {
     Syntax { place: Place, what: String },
     #[error("{place}: no setting is called {}", quoted(name))]
     UnknownKey { place: Place, name: String, nearest: Option<String> },
-    #[error("{place}: {name} must be {}, not {}", wanted.words(Lang::En), quoted(found))]
-    WrongValue { place: Place, name: String, wanted: Wanted, found: String },
+    #[error("{place}: {name} must be {}, not {}", wanted.words(Lang::En), found.words(Lang::En))]
+    WrongValue { place: Place, name: String, wanted: Box<Wanted>, found: Misfit },
     #[error("{place}: {} may not be set by a project: it is the user's alone", quoted(name))]
     NotForProjects { place: Place, name: String },
     #[error("{place}: {name} = {found} would loosen {current}: {}", may.words(Lang::En))]
     Loosens { place: Place, name: &'static str, found: String, current: String, may: Project },
     #[error("{place}: alert {}: {what}", quoted(name))]
-    Alert { place: Place, name: String, what: String },
+    Alert { place: Place, name: String, what: Box<AlertMistake> },
     #[error("{place}: alerts are set in the user's or the system's file only")]
     AlertOutsideFile { place: Place },
     #[error("--set wants KEY=VALUE, not {}", quoted(written))]
@@ -52,6 +53,24 @@ impl Wanted {
             (Wanted::Shape(shape), lang) => shape.wanted(lang),
             (Wanted::Alerts, Lang::En) => "a list of tables, each under [[alert]]".to_owned(),
             (Wanted::Alerts, Lang::Zh) => "一列表格，每个写在 [[alert]] 之下".to_owned(),
+        }
+    }
+}
+
+/// What stands in the place of a value and does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    Written(String),
+    /// TOML's own word for something that is never quoted.
+    OfType(&'static str),
+}
+
+impl Misfit {
+    fn words(&self, lang: Lang) -> String {
+        match (self, lang) {
+            (Misfit::Written(text), _) => quoted(text),
+            (Misfit::OfType(word), Lang::En) => format!("of type {word}"),
+            (Misfit::OfType(word), Lang::Zh) => format!("{word} 类型的值"),
         }
     }
 }
@@ -78,7 +97,7 @@ impl SettingsError {
                 format!("{place}：没有名为 {} 的设置", quoted(name))
             }
             SettingsError::WrongValue { place, name, wanted, found } => {
-                format!("{place}：{name} 应为{}；写的是 {}", wanted.words(Lang::Zh), quoted(found))
+                format!("{place}：{name} 应为：{}；写的是 {}", wanted.words(Lang::Zh), found.words(Lang::Zh))
             }
             SettingsError::NotForProjects { place, name } => {
                 format!("{place}：项目不能设置 {}：它只属于用户", quoted(name))
@@ -87,7 +106,7 @@ impl SettingsError {
                 format!("{place}：{name} = {found} 会放宽 {current}：{}", may.words(Lang::Zh))
             }
             SettingsError::Alert { place, name, what } => {
-                format!("{place}：告警 {}：{what}", quoted(name))
+                format!("{place}：告警 {}：{}", quoted(name), what.words(Lang::Zh))
             }
             SettingsError::AlertOutsideFile { place } => {
                 format!("{place}：告警只能写在用户或系统的文件中")

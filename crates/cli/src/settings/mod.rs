@@ -3,6 +3,7 @@
 //! Weakest first: what is built in, the system's file, the user's file, the project's file, variables, flags. Each file is
 //! read at most once. A project's file may only tighten; nothing it says is ever run, contacted or opened.
 
+mod alert_mistake;
 mod around;
 mod assignments;
 mod error;

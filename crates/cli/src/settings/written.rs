@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+use super::alert_mistake::AlertMistake;
 use super::around::Around;
-use super::error::{SettingsError, Wanted};
+use super::error::{Misfit, SettingsError, Wanted};
 use super::key::Key;
 use super::layer::{Layer, Place};
 use super::quoted::harmless;
@@ -126,8 +127,8 @@ impl Written {
             None => self.mistakes.push(SettingsError::WrongValue {
                 place,
                 name: name.to_owned(),
-                wanted: Wanted::Shape(shape),
-                found: found.shown(),
+                wanted: Box::new(Wanted::Shape(shape)),
+                found: found.misfit(),
             }),
         }
     }
@@ -145,15 +146,15 @@ impl Written {
             self.mistakes.push(SettingsError::WrongValue {
                 place: text.place(at),
                 name: "alert".to_owned(),
-                wanted: Wanted::Alerts,
-                found: value.type_str().to_owned(),
+                wanted: Box::new(Wanted::Alerts),
+                found: Misfit::OfType(value.type_str()),
             });
             return;
         };
         for (at, table) in tables {
             match WrittenAlert::read(text, layer, at, table) {
                 Ok(alert) if self.alerts.iter().any(|other| other.name == alert.name) => {
-                    let what = "stands twice in this file".to_owned();
+                    let what = Box::new(AlertMistake::Twice);
                     self.mistakes.push(SettingsError::Alert { place: alert.place, name: alert.name, what });
                 }
                 Ok(alert) => self.alerts.push(alert),
@@ -204,15 +205,15 @@ enum Found<'f> {
     Bare(&'f str),
     Flag(bool),
     /// Something no setting is made of, by its type.
-    Other(&'f str),
+    Other(&'static str),
 }
 
 impl Found<'_> {
-    fn shown(self) -> String {
+    fn misfit(self) -> Misfit {
         match self {
-            Found::Text(text) | Found::Bare(text) => text.to_owned(),
-            Found::Flag(on) => on.to_string(),
-            Found::Other(type_name) => format!("of type {type_name}"),
+            Found::Text(text) | Found::Bare(text) => Misfit::Written(text.to_owned()),
+            Found::Flag(on) => Misfit::Written(on.to_string()),
+            Found::Other(type_name) => Misfit::OfType(type_name),
         }
     }
 }

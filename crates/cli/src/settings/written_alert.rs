@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use unstuck_judge::Kind;
 use unstuck_store::{AlertFilter, AlertRule, AlertWhen, EventType};
 
+use super::alert_mistake::{AlertMistake, FieldFound, FieldWanted};
 use super::error::SettingsError;
 use super::layer::{Layer, Place};
 use super::quoted::quoted;
@@ -86,15 +87,14 @@ impl WrittenAlert {
     ) -> Result<WrittenAlert, Vec<SettingsError>> {
         let place = text.place(at);
         let name = table.get("name").and_then(|name| name.get_ref().as_str()).unwrap_or_default();
-        let wrong = |at: usize, what: String| SettingsError::Alert {
+        let wrong = |at: usize, what: AlertMistake| SettingsError::Alert {
             place: text.place(at),
             name: name.to_owned(),
-            what,
+            what: Box::new(what),
         };
         let fits = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-            let what = "needs a name of a-z, 0-9 and - (at most 64)".to_owned();
-            return Err(vec![wrong(at, what)]);
+            return Err(vec![wrong(at, AlertMistake::NoName)]);
         }
         let mut alert = WrittenAlert {
             name: name.to_owned(),
@@ -126,7 +126,7 @@ impl WrittenAlert {
         if errors.is_empty() { Ok(alert) } else { Err(errors) }
     }
 
-    fn set(&mut self, field: &str, value: &Spanned<DeValue<'_>>) -> Result<(), String> {
+    fn set(&mut self, field: &str, value: &Spanned<DeValue<'_>>) -> Result<(), AlertMistake> {
         let value = value.get_ref();
         match field {
             "name" => {}
@@ -151,26 +151,23 @@ impl WrittenAlert {
             "within" => {
                 let within = value.as_str().and_then(value::time);
                 let is_sound = |time: &Duration| *time >= Duration::from_secs(1);
-                let what = || {
-                    format!("within must be a duration of 1s or more, such as \"1h\", not {}", shown(value))
-                };
+                let what = || wrong(field, FieldWanted::ASecondOrMore, value);
                 self.within = Some(within.filter(is_sound).ok_or_else(what)?);
             }
             "factor" => {
-                let what = || format!("factor must be a number above 1, not {}", shown(value));
+                let what = || wrong(field, FieldWanted::AboveOne, value);
                 self.factor = Some(real(value).filter(|factor| *factor > 1.0).ok_or_else(what)?);
             }
             "say" => self.say = Some(say(value)?),
             "command" => self.command = Some(command(value)?),
             "webhook" => self.webhook = Some(webhook(value)?),
             "enabled" => {
-                let what = || format!("enabled must be true or false, not {}", shown(value));
+                let what = || wrong(field, FieldWanted::Flag, value);
                 self.enabled = Some(value.as_bool().ok_or_else(what)?);
             }
             unknown => {
-                let meant = nearest(unknown, FIELDS.into_iter());
-                let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-                return Err(format!("has no field {}{meant}", quoted(unknown)));
+                let nearest = nearest(unknown, FIELDS.into_iter());
+                return Err(AlertMistake::UnknownField { field: unknown.to_owned(), nearest });
             }
         }
         Ok(())
@@ -218,15 +215,17 @@ impl WrittenAlert {
                 rule.webhook = self.webhook;
                 Ok(rule)
             }
-            Err(what) => Err(SettingsError::Alert { place: self.place, name: self.name, what }),
+            Err(what) => {
+                Err(SettingsError::Alert { place: self.place, name: self.name, what: Box::new(what) })
+            }
         }
     }
 
-    fn when_and_how_much(&self) -> Result<(AlertWhen, Duration), String> {
-        let when = self.when.ok_or("needs `when`: failures, rate or event")?;
-        let needs = |field: &str| format!("`when = \"{}\"` needs `{field}`", when.word());
-        let refuse = |field: &str, is_set: bool| match is_set {
-            true => Err(format!("`{field}` means nothing with `when = \"{}\"`", when.word())),
+    fn when_and_how_much(&self) -> Result<(AlertWhen, Duration), AlertMistake> {
+        let when = self.when.ok_or(AlertMistake::NoWhen)?;
+        let needs = |field: &'static str| AlertMistake::Needs { when: when.word(), field };
+        let refuse = |field: &'static str, is_set: bool| match is_set {
+            true => Err(AlertMistake::MeansNothing { when: when.word(), field }),
             false => Ok(()),
         };
         if when != WrittenWhen::Rate {
@@ -265,29 +264,28 @@ fn one_of<T>(
     value: &DeValue<'_>,
     words: &[&str],
     read: impl Fn(&str) -> Option<T>,
-) -> Result<T, String> {
+) -> Result<T, AlertMistake> {
     let written = value.as_str().unwrap_or_default();
     read(written).ok_or_else(|| {
-        let meant = nearest(written, words.iter().copied());
-        let meant = meant.map(|word| format!("; did you mean {word}?")).unwrap_or_default();
+        let nearest = nearest(written, words.iter().copied()).map(str::to_owned);
         // A vocabulary too long to be read in one breath is not recited to somebody who almost knew it.
-        let wanted = match (words.len() > 8, meant.is_empty()) {
-            (true, false) => "a known word".to_owned(),
-            (true, true) | (false, _) => format!("one of {}", words.join(", ")),
+        let wanted = match (words.len() > 8, &nearest) {
+            (true, Some(_)) => FieldWanted::KnownWord,
+            (true, None) | (false, _) => FieldWanted::OneOf(words.join(", ")),
         };
-        format!("{field} must be {wanted}, not {}{meant}", shown(value))
+        AlertMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest }
     })
 }
 
-fn text(field: &str, value: &DeValue<'_>) -> Result<String, String> {
+fn text(field: &str, value: &DeValue<'_>) -> Result<String, AlertMistake> {
     let text = value.as_str().filter(|text| !text.is_empty() && !text.contains(char::is_control));
-    text.map(str::to_owned).ok_or_else(|| format!("{field} must be a text on one line, not {}", shown(value)))
+    text.map(str::to_owned).ok_or_else(|| wrong(field, FieldWanted::Line, value))
 }
 
-fn number(field: &str, value: &DeValue<'_>) -> Result<u64, String> {
+fn number(field: &str, value: &DeValue<'_>) -> Result<u64, AlertMistake> {
     let number =
         value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
-    number.ok_or_else(|| format!("{field} must be a whole number, 0 or more, not {}", shown(value)))
+    number.ok_or_else(|| wrong(field, FieldWanted::WholeNumber, value))
 }
 
 fn real(value: &DeValue<'_>) -> Option<f64> {
@@ -304,11 +302,11 @@ fn real(value: &DeValue<'_>) -> Option<f64> {
 }
 
 /// A text for everybody, or one for each language.
-fn say(value: &DeValue<'_>) -> Result<[String; 2], String> {
+fn say(value: &DeValue<'_>) -> Result<[String; 2], AlertMistake> {
     if let Some(both) = value.as_str() {
         return Ok([both.to_owned(), both.to_owned()]);
     }
-    let what = || format!("say must be a text or {{ en = \"…\", zh = \"…\" }}, not {}", shown(value));
+    let what = || wrong("say", FieldWanted::Say, value);
     let table = value.as_table().ok_or_else(what)?;
     let of = |lang: &str| table.get(lang).and_then(|text| text.get_ref().as_str()).map(str::to_owned);
     match (of("en"), of("zh"), table.len()) {
@@ -318,9 +316,8 @@ fn say(value: &DeValue<'_>) -> Result<[String; 2], String> {
     }
 }
 
-fn command(value: &DeValue<'_>) -> Result<Vec<String>, String> {
-    let what =
-        || format!("command must be a list such as [\"notify-send\", \"unstuck\"], not {}", shown(value));
+fn command(value: &DeValue<'_>) -> Result<Vec<String>, AlertMistake> {
+    let what = || wrong("command", FieldWanted::Command, value);
     let words = value.as_array().ok_or_else(what)?.iter();
     let words: Option<Vec<String>> = words.map(|word| word.get_ref().as_str().map(str::to_owned)).collect();
     let is_sound = |words: &Vec<String>| {
@@ -330,7 +327,7 @@ fn command(value: &DeValue<'_>) -> Result<Vec<String>, String> {
     words.filter(is_sound).ok_or_else(what)
 }
 
-fn webhook(value: &DeValue<'_>) -> Result<String, String> {
+fn webhook(value: &DeValue<'_>) -> Result<String, AlertMistake> {
     let url = value.as_str().unwrap_or_default();
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
@@ -341,20 +338,24 @@ fn webhook(value: &DeValue<'_>) -> Result<String, String> {
         && !host.contains('@');
     match is_sound {
         true => Ok(url.to_owned()),
-        false => Err("webhook must be an http:// or https:// address without a user name".to_owned()),
+        false => Err(AlertMistake::NoAddress),
     }
 }
 
+fn wrong(field: &str, wanted: FieldWanted, value: &DeValue<'_>) -> AlertMistake {
+    AlertMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest: None }
+}
+
 /// What was written, for an error.
-fn shown(value: &DeValue<'_>) -> String {
+fn found(value: &DeValue<'_>) -> FieldFound {
     match value {
-        DeValue::String(text) => format!("\"{}\"", quoted(text).trim_matches('"')),
-        DeValue::Integer(number) => quoted(number.as_str()),
-        DeValue::Float(number) => quoted(number.as_str()),
-        DeValue::Boolean(on) => on.to_string(),
-        DeValue::Datetime(_) => "a date".to_owned(),
-        DeValue::Array(list) if list.is_empty() => "an empty list".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
+        DeValue::String(text) => FieldFound::Written(format!("\"{}\"", quoted(text).trim_matches('"'))),
+        DeValue::Integer(number) => FieldFound::Written(quoted(number.as_str())),
+        DeValue::Float(number) => FieldFound::Written(quoted(number.as_str())),
+        DeValue::Boolean(on) => FieldFound::Written(on.to_string()),
+        DeValue::Datetime(_) => FieldFound::Date,
+        DeValue::Array(list) if list.is_empty() => FieldFound::EmptyList,
+        DeValue::Array(_) => FieldFound::List,
+        DeValue::Table(_) => FieldFound::Table,
     }
 }

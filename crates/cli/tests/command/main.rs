@@ -15,6 +15,7 @@ mod false_alarms;
 mod gc;
 mod heartbeat;
 mod hook;
+mod in_chinese;
 mod kept;
 mod log;
 mod problems;
