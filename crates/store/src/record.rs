@@ -82,6 +82,7 @@ impl Clerk<'_> {
                 // Whoever asks twice gets the same answer twice.
                 said.text = life::last_note(&found.life);
                 said.decision = Some(Decision { rung: found.rung_before, reason: None });
+                said.table = self.table(session, found.rung_before)?;
             }
             return Ok(said);
         }
@@ -338,12 +339,20 @@ impl Clerk<'_> {
     fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<(), rusqlite::Error> {
         let decision = standing::step(self.connection, session, &self.bench.ladder, event)?;
         said.text = decision.text(self.bench.lang);
-        if decision.rung == Rung::Halt {
-            let known = standing::all_known(self.connection, session)?;
-            said.table = Some(known.table(self.bench.lang));
-        }
+        said.table = self.table(session, decision.rung)?;
         said.decision = Some(decision);
         Ok(())
+    }
+
+    /// What was tried, for the person who has to decide about a run that is halted.
+    fn table(&self, session: i64, rung: Rung) -> Result<Option<String>, rusqlite::Error> {
+        match rung {
+            Rung::Halt => {
+                let known = standing::all_known(self.connection, session)?;
+                Ok(Some(known.table(self.bench.lang)))
+            }
+            Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny => Ok(None),
+        }
     }
 
     fn moment(&self, who: &Who) -> Moment {

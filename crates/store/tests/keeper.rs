@@ -11,10 +11,11 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 use unstuck_judge::ladder::{self, Preset, Round};
+use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
     Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, OwnFault, Patience,
-    ProblemAges, Ruling, Surroundings, Who,
+    ProblemAges, Retry, RetryAsk, Ruling, Surroundings, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -116,11 +117,15 @@ impl Cellar {
             stderr: printed.as_bytes().to_vec(),
             merged: Vec::new(),
         };
-        let report = Report::new(self.rules.diagnose(&observation), &observation.call, Lang::En);
-        let asked = self.asked(key, command);
-        let ended =
-            Ended::new(&self.cleaner, &Bounds::default(), asked, &observation, outcome.said_ok(), &report);
+        let ended = self.ended(key, &observation);
         self.keep(&Entry::Ended(Box::new(ended)))
+    }
+
+    fn ended(&self, key: &str, observation: &Observation) -> Ended {
+        let report = Report::new(self.rules.diagnose(observation), &observation.call, Lang::En);
+        let asked = Asked::new(&self.cleaner, &Bounds::default(), self.who(), key, &observation.call);
+        let said_ok = observation.outcome.said_ok();
+        Ended::new(&self.cleaner, &Bounds::default(), asked, observation, said_ok, &report)
     }
 
     /// Every call, one line each.
@@ -519,6 +524,47 @@ fn the_log_of_a_database_that_is_gone_is_not_read_into_a_new_one() {
     assert_eq!(cellar.calls(), ["b executing 1 -"]);
     let aside = fs::read_dir(cellar.root().join("damaged")).unwrap().count();
     assert_eq!(aside, 1);
+}
+
+#[test]
+fn budgets_and_breakers_outlive_the_process_and_a_refusal_does_not_fill_them() {
+    let mut cellar = Cellar::empty();
+    let mut answers = Vec::new();
+    for number in 0..6 {
+        let observation = Observation {
+            call: Call::shell(format!("curl https://x.example/{number}")),
+            outcome: Outcome::Exited { code: 6 },
+            http_status: None,
+            stdout: Vec::new(),
+            stderr: b"curl: (6) Could not resolve host: x.example".to_vec(),
+            merged: Vec::new(),
+        };
+        let mut ended = cellar.ended(&number.to_string(), &observation);
+        ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW });
+        answers.push(match cellar.keep(&Entry::Ended(Box::new(ended))).said.retry.unwrap() {
+            Retry::Again { .. } => "again",
+            Retry::Stop { why, .. } => why.word(),
+        });
+    }
+    assert_eq!(answers[0], "again");
+    assert_eq!(answers[5], "breaker_open", "{answers:?}");
+    let turned = |cellar: &Cellar| {
+        let turns = ["budget", "breaker"];
+        cellar.events().into_iter().filter(|kind| turns.contains(&&**kind)).count()
+    };
+    assert_eq!(turned(&cellar), 2);
+    let refused = Observation {
+        call: Call::shell("curl https://x.example/7"),
+        outcome: Outcome::ReportedFailure,
+        http_status: None,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        merged: b"Blocked by unstuck: not run".to_vec(),
+    };
+    let mut ended = cellar.ended("7", &refused);
+    ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW });
+    assert_eq!(cellar.keep(&Entry::Ended(Box::new(ended))).said.retry, None);
+    assert_eq!(turned(&cellar), 2);
 }
 
 #[test]
