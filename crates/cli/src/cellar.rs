@@ -186,6 +186,7 @@ impl Cellar {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
             modes: Modes::all(self.mode()),
             lang: self.lang(),
+            hold_max: Duration::from_secs(2),
             seal_after: time::span_ms(self.settings.store().seal_after),
             problems: self.problem_ages(),
         }

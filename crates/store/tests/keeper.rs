@@ -15,7 +15,7 @@ use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
     Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, Modes, OwnFault, Patience,
-    ProblemAges, Retry, RetryAsk, Ruling, Surroundings, Who,
+    ProblemAges, Retry, RetryAsk, Ruling, Stance, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -68,6 +68,7 @@ impl Cellar {
         let bench = Bench {
             ladder: ladder::Settings::of(Preset::Adaptive),
             modes: Modes::all(Mode::Enforce),
+            hold_max: Duration::from_secs(2),
             lang: Lang::En,
             seal_after: 6 * HOUR,
             problems: ProblemAges::default(),
@@ -86,6 +87,7 @@ impl Cellar {
     fn who(&self) -> Who {
         Who {
             host: Clean::from("generic"),
+            hook: Clean::default(),
             session: Clean::from("s"),
             agent: Clean::from("main"),
             cwd: Clean::default(),
@@ -212,8 +214,18 @@ fn a_repeat_is_refused_by_another_process_than_the_one_that_saw_the_failure() {
 }
 
 #[test]
+fn nothing_is_refused_in_a_session_of_which_only_results_were_heard() {
+    let mut cellar = Cellar::empty();
+    cellar.after("a", "frob x", 127, MISSING);
+    assert_eq!(cellar.before("b", "frob x").said.stance, Stance::Go);
+    cellar.after("b", "frob x", 127, MISSING);
+    assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Refuse);
+}
+
+#[test]
 fn whoever_asks_twice_for_a_refused_call_is_refused_twice() {
     let mut cellar = Cellar::empty();
+    cellar.before("a", "frob x");
     cellar.after("a", "frob x", 127, MISSING);
     let answers = [cellar.before("b", "frob x"), cellar.before("b", "frob x")];
     let [first, second] = answers.map(|answer| (answer.said.decision.unwrap().rung, answer.said.text));
@@ -572,7 +584,7 @@ fn a_person_may_refuse_a_call() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "rm -rf build");
     let (who, key) = (cellar.who(), Clean::from("a"));
-    cellar.keep(&Entry::Ruled { who, key, ruling: Ruling::Denied });
+    cellar.keep(&Entry::Ruled { who, which: Which::Key(key), ruling: Ruling::Denied });
     assert_eq!(cellar.calls(), ["a denied 1 -"]);
     assert_eq!(cellar.events(), ["tool:start", "tool:denied"]);
 }
@@ -583,7 +595,7 @@ fn a_person_who_was_asked_is_told_of_on_the_control_channel() {
     cellar.before("a", "terraform apply");
     for ruling in [Ruling::Required, Ruling::Approved] {
         let (who, key) = (cellar.who(), Clean::from("a"));
-        cellar.keep(&Entry::Ruled { who, key, ruling });
+        cellar.keep(&Entry::Ruled { who, which: Which::Key(key), ruling });
     }
     assert_eq!(cellar.calls(), ["a approved 1 -"]);
     cellar.after("a", "terraform apply", 0, "");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_judge::Rules;
 use unstuck_judge::ladder::{Round, Rung};
-use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Retry, Ruling, Who};
+use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Retry, Ruling, Which, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::hook::generic::{self, WireAnswer, WireRetryAdvice};
 use unstuck_wire::hook::{Happened, Letter};
@@ -188,13 +188,14 @@ impl Post<'_> {
     }
 
     fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {
-        let key = self.cleaner.name(key, NAME_MAX);
-        self.desk.note(&Entry::Ruled { who, key, ruling }, now)
+        let which = Which::new(self.cleaner, key, None);
+        self.desk.note(&Entry::Ruled { who, which, ruling }, now)
     }
 
     fn who(&self, letter: &Letter, at: u64) -> Who {
         Who {
             host: Clean::from(letter.host.word()),
+            hook: Clean::default(),
             session: self.cleaner.name(&letter.session, NAME_MAX),
             agent: self.cleaner.name(&letter.agent, NAME_MAX),
             cwd: self.cleaner.line(&letter.cwd, 1024),
