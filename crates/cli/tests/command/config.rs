@@ -446,7 +446,7 @@ fn editing_a_project_begins_with_what_it_may_set() {
     let said = edited(&world, "cat \"$1\"", &["--project"]);
     assert_eq!(said.exit, 0, "{said}");
     assert!(
-        said.stdout().contains("may only tighten") && said.stdout().contains("# mode = \"full\""),
+        said.stdout().contains("may only tighten") && said.stdout().contains("# mode = \"enforce\""),
         "{said}"
     );
     assert!(!said.stdout().contains("state-dir") && !said.stdout().contains("alert"), "{said}");
