@@ -124,6 +124,11 @@ impl Cellar {
         self.folder.as_deref().ok_or(CommandError::NoHome)
     }
 
+    /// The same folder, made where it is not there, and nobody else's.
+    pub(crate) fn make_folder(&self) -> Result<PathBuf, CommandError> {
+        Ok(Root::open(self.folder()?, self.believed())?.path().to_owned())
+    }
+
     /// The desk that doors hand their entries to, with the patience of a hook.
     pub(crate) fn desk<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
         let store = self.settings.store();
