@@ -17,6 +17,7 @@ use unstuck_wire::time;
 use crate::cellar::{self, Cellar};
 use crate::desk::{self, Desk};
 use crate::exit::{CommandError, ExitStatus};
+use crate::switch::{self, Switch};
 use crate::ui::Ui;
 use crate::{alive, knowledge};
 
@@ -44,9 +45,13 @@ pub(crate) struct HookArgs {
 
 /// Answers, and never fails.
 pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
+    if switch::is_disabled() {
+        return Ok(ExitStatus::Success);
+    }
     let cellar = Cellar::for_hooks(&args.set);
-    fall_silent(cellar.folder().ok().map(Path::to_owned));
-    if cellar.settings.hook().enabled {
+    let folder = cellar.folder().ok();
+    fall_silent(folder.map(Path::to_owned));
+    if cellar.settings.hook().enabled && Switch::at(folder, cellar::now()) == Switch::On {
         let _nobody_may_notice = serve(ui, &cellar, &args.door);
     }
     let _nobody_may_notice = ui.finish();
