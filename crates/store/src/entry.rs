@@ -337,6 +337,8 @@ pub enum Entry {
     },
     /// The user said something.
     UserSpoke(Who),
+    /// A session begins, or goes on.
+    Began(Who),
     /// The memory of the conversation was cut short: what was told before is forgotten.
     Shortened(Who),
     /// A sub-agent is done: nothing of it can still be running.

@@ -59,6 +59,9 @@ pub(crate) enum StoredEntry {
     UserSpoke {
         who: StoredWho,
     },
+    Began {
+        who: StoredWho,
+    },
     Shortened {
         who: StoredWho,
     },
@@ -174,6 +177,7 @@ impl From<&Entry> for StoredEntry {
                 Ruling::Denied => StoredEntry::Denied { who: who.into(), which: which.into() },
             },
             Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
+            Entry::Began(who) => StoredEntry::Began { who: who.into() },
             Entry::Shortened(who) => StoredEntry::Shortened { who: who.into() },
             Entry::AgentDone(who) => StoredEntry::AgentDone { who: who.into() },
             Entry::Over(who) => StoredEntry::Over { who: who.into() },
@@ -207,6 +211,7 @@ impl StoredEntry {
             StoredEntry::Approved { who, which } => ruled(who, which, Ruling::Approved),
             StoredEntry::Denied { who, which } => ruled(who, which, Ruling::Denied),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
+            StoredEntry::Began { who } => Entry::Began(who.read()),
             StoredEntry::Shortened { who } => Entry::Shortened(who.read()),
             StoredEntry::AgentDone { who } => Entry::AgentDone(who.read()),
             StoredEntry::Over { who } => Entry::Over(who.read()),

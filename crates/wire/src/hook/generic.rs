@@ -216,6 +216,9 @@ pub struct WireAnswer<'a> {
     pub event: &'a str,
     /// `allow`, `deny` or `halt`.
     pub decision: &'static str,
+    /// How long to wait before an allowed call is run: the same one failed a moment ago.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
     /// What the ladder said, whether it was heeded or not.
     pub rung: &'static str,
     /// What the model should be told.
