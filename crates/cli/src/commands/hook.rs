@@ -174,7 +174,7 @@ impl Post<'_> {
             Happened::Denied { key } => self.rule(who, &key, Ruling::Denied, now),
             Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
             Happened::End => self.desk.note(&Entry::Over(who), now),
-            Happened::Began(_) | Happened::AgentDone => return Ok(()),
+            Happened::Began(_) | Happened::AgentDone | Happened::Later { .. } => return Ok(()),
         };
         let is_lost = is_ruling && answer.said.call.is_none() && answer.kept == Kept::Stored;
         let fault = is_lost.then_some("no call of this session is known by this call_id");
