@@ -371,6 +371,39 @@ impl Clerk<'_> {
         Ok(said)
     }
 
+    /// A call that was answered and went on by itself ended now. That it failed is all that is new.
+    pub(crate) fn ended_later(
+        &self,
+        who: &Who,
+        key: &Clean,
+        outcome: Outcome,
+        line: &Clean,
+    ) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
+        let mut said = Said { call: Some(found.id), ..Said::default() };
+        if found.state != CallState::Completed || outcome.said_ok() != Some(false) {
+            return Ok(said);
+        }
+        let mut life = found.life;
+        life::add(&mut life, who.at, CallState::Failed, line);
+        self.connection
+            .prepare_cached(
+                "UPDATE call SET state = 'failed', ok = 0, ended_at = ?2, outcome = ?3, code = ?4, kind = 'unknown'
+                 WHERE id = ?1",
+            )?
+            .execute((found.id, who.at.cast_signed(), outcome.word(), outcome.number()))?;
+        self.connection
+            .prepare_cached("UPDATE call_text SET life = ?2, evidence = ?3 WHERE call = ?1")?
+            .execute((found.id, life, &**line))?;
+        let body = json!({
+            "call": { "id": found.id, "key": &**key, "label": self.label(found.id)?, "state": "failed" },
+            "error": &**line, "kind": "unknown", "errorType": null, "retryable": null,
+        });
+        said.bookmark = Some(self.append(who.at, EventType::ToolError, session, found.id, body)?);
+        Ok(said)
+    }
+
     /// A session begins, or goes on: what ran when it was left has been given up.
     pub(crate) fn began(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;

@@ -59,6 +59,13 @@ pub(crate) enum StoredEntry {
     UserSpoke {
         who: StoredWho,
     },
+    Later {
+        who: StoredWho,
+        key: String,
+        outcome: String,
+        code: Option<i32>,
+        line: String,
+    },
     Began {
         who: StoredWho,
     },
@@ -177,6 +184,13 @@ impl From<&Entry> for StoredEntry {
                 Ruling::Denied => StoredEntry::Denied { who: who.into(), which: which.into() },
             },
             Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
+            Entry::Later { who, key, outcome, line } => StoredEntry::Later {
+                who: who.into(),
+                key: key.to_string(),
+                outcome: outcome.word().to_owned(),
+                code: outcome.number(),
+                line: line.to_string(),
+            },
             Entry::Began(who) => StoredEntry::Began { who: who.into() },
             Entry::Shortened(who) => StoredEntry::Shortened { who: who.into() },
             Entry::AgentDone(who) => StoredEntry::AgentDone { who: who.into() },
@@ -211,6 +225,12 @@ impl StoredEntry {
             StoredEntry::Approved { who, which } => ruled(who, which, Ruling::Approved),
             StoredEntry::Denied { who, which } => ruled(who, which, Ruling::Denied),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
+            StoredEntry::Later { who, key, outcome, code, line } => Entry::Later {
+                who: who.read(),
+                key: Clean::stored(key),
+                outcome: outcome_of(&outcome, code)?,
+                line: Clean::stored(line),
+            },
             StoredEntry::Began { who } => Entry::Began(who.read()),
             StoredEntry::Shortened { who } => Entry::Shortened(who.read()),
             StoredEntry::AgentDone { who } => Entry::AgentDone(who.read()),
@@ -304,11 +324,7 @@ impl From<&Ended> for StoredResult {
 
 impl StoredResult {
     fn read(self, asked: Asked) -> Option<Ended> {
-        let outcome = match (&*self.outcome, self.code) {
-            ("exited", Some(code)) => Outcome::Exited { code },
-            ("signalled", Some(signal)) => Outcome::Signalled { signal },
-            (word, _) => Outcome::from_word(word)?,
-        };
+        let outcome = outcome_of(&self.outcome, self.code)?;
         let output = CleanOutput {
             head: Clean::stored(self.head),
             tail: Clean::stored(self.tail),
@@ -365,6 +381,15 @@ impl StoredFinding {
 
 fn hex(value: &impl Pack) -> String {
     packed(value).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How a call ended, from its word and the number beside it.
+fn outcome_of(word: &str, code: Option<i32>) -> Option<Outcome> {
+    Some(match (word, code) {
+        ("exited", Some(code)) => Outcome::Exited { code },
+        ("signalled", Some(signal)) => Outcome::Signalled { signal },
+        (word, _) => Outcome::from_word(word)?,
+    })
 }
 
 fn from_hex<T: Pack>(text: &str) -> Option<T> {

@@ -75,6 +75,11 @@ impl<'a> Post<'a> {
             }
             Happened::Approved { key } => self.rule(who, key, Ruling::Approved, now),
             Happened::Denied { key } => self.rule(who, key, Ruling::Denied, now),
+            Happened::Later { key, outcome, text } => {
+                let key = self.cleaner.name(key, NAME_MAX);
+                let line = self.cleaner.line(text, 400);
+                self.desk.note(&Entry::Later { who, key, outcome: *outcome, line }, now)
+            }
             Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
             Happened::Began(Beginning::Shortened) => self.desk.note(&Entry::Shortened(who), now),
             Happened::Began(Beginning::Whole) => self.desk.note(&Entry::Began(who), now),

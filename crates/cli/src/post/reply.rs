@@ -64,6 +64,7 @@ impl Post<'_> {
             Happened::Ask { .. }
             | Happened::Approved { .. }
             | Happened::Denied { .. }
+            | Happened::Later { .. }
             | Happened::User
             | Happened::AgentDone
             | Happened::End => {}
