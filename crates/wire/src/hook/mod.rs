@@ -304,7 +304,10 @@ impl Letter {
     pub fn answer(&self, reply: &Reply) -> Option<String> {
         let told;
         let reply = match reply {
-            Reply::Rewrite { text, .. } | Reply::Again { text, .. } if !self.is_whole => {
+            // An input that is no object, or is not what was sent, would be refused, or worse, obeyed.
+            Reply::Rewrite { text, input } | Reply::Again { text, input, .. }
+                if !self.is_whole || !input.is_object() =>
+            {
                 told = Reply::Tell { text: text.clone() };
                 &told
             }
