@@ -22,6 +22,8 @@ pub(crate) enum ExitStatus {
     No,
     /// It was called wrongly.
     Usage,
+    /// It looked, and found something that a person should mend.
+    Unwell,
     /// It could not do its work.
     Failed,
     /// The code of the command that was run.
@@ -34,6 +36,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Success => 0,
             ExitStatus::No => 1,
             ExitStatus::Usage => 2,
+            ExitStatus::Unwell => 6,
             ExitStatus::Failed => 125,
             ExitStatus::Command(code) => code,
         })

@@ -7,6 +7,7 @@ mod columns;
 mod commands;
 mod deliver;
 mod desk;
+mod doctor;
 mod event_line;
 mod exit;
 mod explain;
@@ -59,6 +60,7 @@ enum Command {
     Alerts(commands::alerts::AlertsArgs),
     Config(commands::config::ConfigArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
+    Doctor(commands::doctor::DoctorArgs),
     Export(commands::export::ExportArgs),
     Gc(commands::gc::GcArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
@@ -103,7 +105,14 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         // They tend a store that all projects share: what one of them wishes must not remove what others keep.
         around.working_folder = None;
     }
-    let settings = Settings::load(&around, &assignments(env::args_os(), &cli.set));
+    let flags = assignments(env::args_os(), &cli.set);
+    if let Command::Doctor(args) = &cli.command {
+        // Whoever is asked what is wrong must not stop at the first thing that is.
+        let (settings, mistakes) = Settings::load_leniently(&around, &flags);
+        ui.prefer(settings.language().people);
+        return commands::doctor::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
+    }
+    let settings = Settings::load(&around, &flags);
     if let Ok(settings) = &settings {
         ui.prefer(settings.language().people);
     }
@@ -130,6 +139,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
+        Command::Doctor(args) => commands::doctor::run(ui, cellar, args),
         Command::Export(args) => commands::export::run(ui, cellar, args),
         Command::Gc(args) => commands::gc::run(ui, cellar, args),
         Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),

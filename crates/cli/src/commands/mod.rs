@@ -3,6 +3,7 @@
 pub(crate) mod alerts;
 pub(crate) mod config;
 pub(crate) mod diagnose;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod heartbeat;
