@@ -88,6 +88,8 @@ pub(crate) enum CommandError {
     NotKept { why: String },
     #[error("no folder to keep anything in: neither XDG_STATE_HOME nor HOME is set")]
     NoHome,
+    #[error("no refused call is called {key}")]
+    NoSuchRefusal { key: String },
     #[error("this takes a brake off, and nobody sits at a terminal: an agent must not free itself")]
     NoPerson,
     #[error("whoever read our output has gone")]
@@ -150,6 +152,7 @@ impl CommandError {
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
+            | CommandError::NoSuchRefusal { .. }
             | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }

@@ -58,6 +58,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Alerts(commands::alerts::AlertsArgs),
+    Allow(commands::allow::AllowArgs),
     Config(commands::config::ConfigArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
     Doctor(commands::doctor::DoctorArgs),
@@ -137,6 +138,7 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
 fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStatus, CommandError> {
     match command {
         Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
+        Command::Allow(args) => commands::allow::run(ui, cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
         Command::Doctor(args) => commands::doctor::run(ui, cellar, args),

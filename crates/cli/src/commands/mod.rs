@@ -1,6 +1,7 @@
 //! One command, one file.
 
 pub(crate) mod alerts;
+pub(crate) mod allow;
 pub(crate) mod config;
 pub(crate) mod diagnose;
 pub(crate) mod doctor;
