@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 
+use crate::editing::EditError;
 use crate::settings::SettingsError;
 
 /// The exit status of `unstuck` itself.
@@ -85,6 +86,16 @@ pub(crate) enum CommandError {
     NotKept { why: String },
     #[error("no folder to keep anything in: neither XDG_STATE_HOME nor HOME is set")]
     NoHome,
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("no agent is found on this machine")]
+    NoAgent,
+    #[error("nobody agreed to install for {}", found.join(", "))]
+    NotAgreed { found: Vec<&'static str> },
+    #[error("could not find our own program: {0}")]
+    NoProgram(io::Error),
+    #[error("the path of our own program is not UTF-8 text: {}", path.display())]
+    OddPath { path: PathBuf },
     #[error("whoever read our output has gone")]
     ReaderGone,
 }
@@ -138,11 +149,13 @@ impl CommandError {
             | CommandError::NoSuchKind { .. }
             | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
+            | CommandError::NotAgreed { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::TooShort { .. } | CommandError::Ambiguous { .. } => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
+            | CommandError::NoAgent
             | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
@@ -153,6 +166,9 @@ impl CommandError {
             | CommandError::Output(_)
             | CommandError::Store(_)
             | CommandError::NotKept { .. }
+            | CommandError::Edit(_)
+            | CommandError::NoProgram(_)
+            | CommandError::OddPath { .. }
             | CommandError::NoHome => ExitStatus::Failed,
             CommandError::ReaderGone => ExitStatus::Success,
         }

@@ -1,5 +1,6 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
+mod agents;
 mod alive;
 mod call_page;
 mod cellar;
@@ -7,6 +8,7 @@ mod columns;
 mod commands;
 mod deliver;
 mod desk;
+mod editing;
 mod event_line;
 mod exit;
 mod explain;
@@ -61,6 +63,7 @@ enum Command {
     Gc(commands::gc::GcArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Hook(commands::hook::HookArgs),
+    Install(commands::install::InstallArgs),
     Log(commands::log::LogArgs),
     Problems(commands::problems::ProblemsArgs),
     Purge(commands::purge::PurgeArgs),
@@ -68,6 +71,7 @@ enum Command {
     Rules(commands::rules::RulesArgs),
     Show(commands::show::ShowArgs),
     Stats(commands::stats::StatsArgs),
+    Uninstall(commands::uninstall::UninstallArgs),
 }
 
 fn main() -> ExitCode {
@@ -129,6 +133,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Gc(args) => commands::gc::run(ui, cellar, args),
         Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
+        Command::Install(args) => commands::install::run(ui, cellar, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
         Command::Purge(args) => commands::purge::run(ui, cellar, args),
@@ -136,6 +141,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Rules(args) => commands::rules::run(ui, args),
         Command::Show(args) => commands::show::run(ui, cellar, args),
         Command::Stats(args) => commands::stats::run(ui, cellar, args),
+        Command::Uninstall(args) => commands::uninstall::run(ui, cellar, args),
     }
 }
 
