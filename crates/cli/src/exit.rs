@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 
+use crate::editing::EditError;
 use crate::settings::SettingsError;
 
 /// The exit status of `unstuck` itself.
@@ -92,6 +93,16 @@ pub(crate) enum CommandError {
     NoSuchRefusal { key: String },
     #[error("this takes a brake off, and nobody sits at a terminal: an agent must not free itself")]
     NoPerson,
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("no agent is found on this machine")]
+    NoAgent,
+    #[error("nobody agreed to install for {}", found.join(", "))]
+    NotAgreed { found: Vec<&'static str> },
+    #[error("could not find our own program: {0}")]
+    NoProgram(io::Error),
+    #[error("the path of our own program is not UTF-8 text: {}", path.display())]
+    OddPath { path: PathBuf },
     #[error("whoever read our output has gone")]
     ReaderGone,
 }
@@ -145,6 +156,7 @@ impl CommandError {
             | CommandError::NoSuchKind { .. }
             | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
+            | CommandError::NotAgreed { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::TooShort { .. } | CommandError::Ambiguous { .. } | CommandError::NoPerson => {
                 ExitStatus::Usage
@@ -153,6 +165,7 @@ impl CommandError {
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
             | CommandError::NoSuchRefusal { .. }
+            | CommandError::NoAgent
             | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
@@ -163,6 +176,9 @@ impl CommandError {
             | CommandError::Output(_)
             | CommandError::Store(_)
             | CommandError::NotKept { .. }
+            | CommandError::Edit(_)
+            | CommandError::NoProgram(_)
+            | CommandError::OddPath { .. }
             | CommandError::NoHome => ExitStatus::Failed,
             CommandError::ReaderGone => ExitStatus::Success,
         }

@@ -1,5 +1,6 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
+mod agents;
 mod alive;
 mod call_page;
 mod cellar;
@@ -8,6 +9,7 @@ mod commands;
 mod deliver;
 mod desk;
 mod doctor;
+mod editing;
 mod event_line;
 mod exit;
 mod explain;
@@ -66,6 +68,7 @@ enum Command {
     Gc(commands::gc::GcArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Hook(commands::hook::HookArgs),
+    Install(commands::install::InstallArgs),
     Log(commands::log::LogArgs),
     Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
@@ -76,6 +79,7 @@ enum Command {
     Show(commands::show::ShowArgs),
     Stats(commands::stats::StatsArgs),
     Status(commands::status::StatusArgs),
+    Uninstall(commands::uninstall::UninstallArgs),
 }
 
 fn main() -> ExitCode {
@@ -146,6 +150,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Gc(args) => commands::gc::run(ui, cellar, args),
         Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
+        Command::Install(args) => commands::install::run(ui, cellar, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
         Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
@@ -156,6 +161,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Show(args) => commands::show::run(ui, cellar, args),
         Command::Stats(args) => commands::stats::run(ui, cellar, args),
         Command::Status(args) => commands::status::run(ui, cellar, args),
+        Command::Uninstall(args) => commands::uninstall::run(ui, cellar, args),
     }
 }
 
