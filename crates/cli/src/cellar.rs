@@ -152,6 +152,7 @@ impl Cellar {
         Desk {
             keeper: self.keeper(cleaner, store.wait_before, store.wait_after),
             cleaner,
+            deadline: None,
             bounds: Bounds { input: bytes(output.input), head: bytes(output.head), tail: bytes(output.tail) },
             lang: self.lang(),
         }
@@ -205,7 +206,7 @@ impl Cellar {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
             modes: self.modes(),
             lang: self.lang(),
-            hold_max: Duration::from_secs(2),
+            hold_max: self.settings.hook().hold_max,
             seal_after: time::span_ms(self.settings.store().seal_after),
             problems: self.problem_ages(),
         }

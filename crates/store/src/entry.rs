@@ -337,6 +337,19 @@ pub enum Entry {
     },
     /// The user said something.
     UserSpoke(Who),
+    /// A call that went on by itself after its answer ended now.
+    Later {
+        /// In whose session.
+        who: Who,
+        /// The host's name for the call.
+        key: Clean,
+        /// How it ended.
+        outcome: Outcome,
+        /// What is said of it.
+        line: Clean,
+    },
+    /// A session begins, or goes on.
+    Began(Who),
     /// The memory of the conversation was cut short: what was told before is forgotten.
     Shortened(Who),
     /// A sub-agent is done: nothing of it can still be running.

@@ -149,6 +149,8 @@ impl<'a> Keeper<'a> {
             | Entry::Retrying(_)
             | Entry::Ruled { .. }
             | Entry::UserSpoke(_)
+            | Entry::Later { .. }
+            | Entry::Began(_)
             | Entry::Shortened(_)
             | Entry::AgentDone(_)
             | Entry::Over(_)
@@ -288,6 +290,8 @@ fn write(
         Entry::Retrying(retrying) => clerk.retrying(retrying),
         Entry::Ruled { who, which, ruling } => clerk.ruled(who, which, *ruling),
         Entry::UserSpoke(who) => clerk.user_spoke(who),
+        Entry::Later { who, key, outcome, line } => clerk.ended_later(who, key, *outcome, line),
+        Entry::Began(who) => clerk.began(who),
         Entry::Shortened(who) => clerk.shortened(who),
         Entry::AgentDone(who) => clerk.agent_done(who),
         Entry::Over(who) => clerk.over(who),

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot, words};
 use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
+use unstuck_wire::time;
 
 use crate::brake::{self, Attempt, Retry};
 use crate::call_row::Found;
@@ -119,6 +120,17 @@ impl Clerk<'_> {
             self.denied(session, call, asked, &mut said)?;
         } else {
             said.bookmark = Some(self.started(session, call, attempt, asked)?);
+            if let Stance::Hold { wait, because } = said.stance {
+                let retrying = Retrying {
+                    who: who.clone(),
+                    key: asked.key.clone(),
+                    attempt,
+                    of: attempt,
+                    wait_ms: time::span_ms(wait),
+                    because,
+                };
+                said.bookmark = Some(self.announce_retry(session, Some(call), &retrying)?);
+            }
             self.advised(session, call, who.at, "before", &mut said)?;
         }
         Ok(said)
@@ -357,6 +369,46 @@ impl Clerk<'_> {
             let _nothing = standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke)?;
         }
         Ok(said)
+    }
+
+    /// A call that was answered and went on by itself ended now. That it failed is all that is new.
+    pub(crate) fn ended_later(
+        &self,
+        who: &Who,
+        key: &Clean,
+        outcome: Outcome,
+        line: &Clean,
+    ) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
+        let mut said = Said { call: Some(found.id), ..Said::default() };
+        if found.state != CallState::Completed || outcome.said_ok() != Some(false) {
+            return Ok(said);
+        }
+        let mut life = found.life;
+        life::add(&mut life, who.at, CallState::Failed, line);
+        self.connection
+            .prepare_cached(
+                "UPDATE call SET state = 'failed', ok = 0, ended_at = ?2, outcome = ?3, code = ?4, kind = 'unknown'
+                 WHERE id = ?1",
+            )?
+            .execute((found.id, who.at.cast_signed(), outcome.word(), outcome.number()))?;
+        self.connection
+            .prepare_cached("UPDATE call_text SET life = ?2, evidence = ?3 WHERE call = ?1")?
+            .execute((found.id, life, &**line))?;
+        let body = json!({
+            "call": { "id": found.id, "key": &**key, "label": self.label(found.id)?, "state": "failed" },
+            "error": &**line, "kind": "unknown", "errorType": null, "retryable": null,
+        });
+        said.bookmark = Some(self.append(who.at, EventType::ToolError, session, found.id, body)?);
+        Ok(said)
+    }
+
+    /// A session begins, or goes on: what ran when it was left has been given up.
+    pub(crate) fn began(&self, who: &Who) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        seal::all_of(self.connection, session, who.at, self.bench.lang)?;
+        Ok(Said { sealed: self.untold(session)?, mode: self.bench.modes.others, ..Said::default() })
     }
 
     /// The conversation was cut short: what an agent was told is told again.

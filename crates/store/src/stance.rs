@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
+use unstuck_judge::Kind;
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::words;
 use unstuck_judge::ladder::{Decision, Rung};
@@ -34,8 +35,13 @@ pub enum Stance {
     /// It may run.
     #[default]
     Go,
-    /// It may run after this wait.
-    Hold(Duration),
+    /// It may run after a wait.
+    Hold {
+        /// How long.
+        wait: Duration,
+        /// What made it fail the last time.
+        because: Kind,
+    },
     /// It may not run.
     Refuse,
     /// It may not run, and neither should what comes after it until a person has decided.
@@ -46,7 +52,7 @@ impl Stance {
     /// May the call not run?
     pub fn refuses(self) -> bool {
         match self {
-            Stance::Go | Stance::Hold(_) => false,
+            Stance::Go | Stance::Hold { .. } => false,
             Stance::Refuse | Stance::Halt => true,
         }
     }
@@ -72,6 +78,7 @@ pub(crate) fn key_of(print: &Fingerprint) -> String {
 /// The last failure of the same call that passes by itself.
 struct Passing {
     world: Option<u32>,
+    kind: Kind,
     line: String,
     rule: String,
 }
@@ -139,8 +146,13 @@ impl Clerk<'_> {
             .prepare_cached(LAST_FAILURE)?
             .query_row((session, asked.call_print.as_str()), |row| {
                 let rule: Option<String> = row.get(3)?;
-                let passing =
-                    Passing { world: row.get(1)?, line: row.get(2)?, rule: rule.unwrap_or_default() };
+                let kind: Option<String> = row.get(4)?;
+                let passing = Passing {
+                    world: row.get(1)?,
+                    kind: kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown),
+                    line: row.get(2)?,
+                    rule: rule.unwrap_or_default(),
+                };
                 Ok((row.get(0)?, passing))
             })
             .optional()?;
@@ -164,7 +176,7 @@ impl Clerk<'_> {
             Mode::Shadow => return Ok(()),
             Mode::Advise => {}
             Mode::Enforce if wait <= self.bench.hold_max => {
-                said.stance = Stance::Hold(wait);
+                said.stance = Stance::Hold { wait, because: passing.kind };
                 return Ok(());
             }
             Mode::Enforce => {
@@ -247,7 +259,7 @@ impl Clerk<'_> {
 }
 
 /// The last call that is the same, if it failed: when it may work again, and why it failed.
-const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, world, evidence, rule
+const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, world, evidence, rule, kind
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') ORDER BY call.id DESC LIMIT 1";
 

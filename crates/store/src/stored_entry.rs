@@ -59,6 +59,16 @@ pub(crate) enum StoredEntry {
     UserSpoke {
         who: StoredWho,
     },
+    Later {
+        who: StoredWho,
+        key: String,
+        outcome: String,
+        code: Option<i32>,
+        line: String,
+    },
+    Began {
+        who: StoredWho,
+    },
     Shortened {
         who: StoredWho,
     },
@@ -174,6 +184,14 @@ impl From<&Entry> for StoredEntry {
                 Ruling::Denied => StoredEntry::Denied { who: who.into(), which: which.into() },
             },
             Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
+            Entry::Later { who, key, outcome, line } => StoredEntry::Later {
+                who: who.into(),
+                key: key.to_string(),
+                outcome: outcome.word().to_owned(),
+                code: outcome.number(),
+                line: line.to_string(),
+            },
+            Entry::Began(who) => StoredEntry::Began { who: who.into() },
             Entry::Shortened(who) => StoredEntry::Shortened { who: who.into() },
             Entry::AgentDone(who) => StoredEntry::AgentDone { who: who.into() },
             Entry::Over(who) => StoredEntry::Over { who: who.into() },
@@ -207,6 +225,13 @@ impl StoredEntry {
             StoredEntry::Approved { who, which } => ruled(who, which, Ruling::Approved),
             StoredEntry::Denied { who, which } => ruled(who, which, Ruling::Denied),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
+            StoredEntry::Later { who, key, outcome, code, line } => Entry::Later {
+                who: who.read(),
+                key: Clean::stored(key),
+                outcome: outcome_of(&outcome, code)?,
+                line: Clean::stored(line),
+            },
+            StoredEntry::Began { who } => Entry::Began(who.read()),
             StoredEntry::Shortened { who } => Entry::Shortened(who.read()),
             StoredEntry::AgentDone { who } => Entry::AgentDone(who.read()),
             StoredEntry::Over { who } => Entry::Over(who.read()),
@@ -299,11 +324,7 @@ impl From<&Ended> for StoredResult {
 
 impl StoredResult {
     fn read(self, asked: Asked) -> Option<Ended> {
-        let outcome = match (&*self.outcome, self.code) {
-            ("exited", Some(code)) => Outcome::Exited { code },
-            ("signalled", Some(signal)) => Outcome::Signalled { signal },
-            (word, _) => Outcome::from_word(word)?,
-        };
+        let outcome = outcome_of(&self.outcome, self.code)?;
         let output = CleanOutput {
             head: Clean::stored(self.head),
             tail: Clean::stored(self.tail),
@@ -360,6 +381,15 @@ impl StoredFinding {
 
 fn hex(value: &impl Pack) -> String {
     packed(value).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How a call ended, from its word and the number beside it.
+fn outcome_of(word: &str, code: Option<i32>) -> Option<Outcome> {
+    Some(match (word, code) {
+        ("exited", Some(code)) => Outcome::Exited { code },
+        ("signalled", Some(signal)) => Outcome::Signalled { signal },
+        (word, _) => Outcome::from_word(word)?,
+    })
 }
 
 fn from_hex<T: Pack>(text: &str) -> Option<T> {
