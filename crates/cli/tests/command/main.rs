@@ -4,6 +4,7 @@
 
 mod agent;
 mod alerts;
+mod allow;
 mod bad_input;
 mod config;
 mod diagnose_jsonl;
