@@ -335,4 +335,19 @@ impl Reply {
             Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. } => Some(reason),
         }
     }
+
+    /// The same where the run cannot be stopped: then the model is told what was tried, so that it can tell the person.
+    fn told(&self) -> Option<String> {
+        match self {
+            Reply::Halt { reason, table } => {
+                Some(speech::both(reason, table)).filter(|told| !told.is_empty())
+            }
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => speech::some(self.words()?),
+        }
+    }
 }

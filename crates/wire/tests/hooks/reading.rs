@@ -230,6 +230,48 @@ fn our_own_denial_is_known_however_claude_code_repeats_it() {
     }
 }
 
+/// What the judge sees in a success that Claude Code reports of a command line.
+#[track_caller]
+fn check_success(command: &str, printed: &str, expected: &str) {
+    let bytes = serde_json::json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t",
+        "tool_input": { "command": command }, "tool_response": { "stdout": printed, "stderr": "", "interrupted": false },
+    });
+    let letter = hook::read(Host::Claude, bytes.to_string().as_bytes()).unwrap();
+    let [Happened::After(finished)] = &letter.events[..] else { panic!("{letter:?}") };
+    assert_eq!(judged(finished), expected, "{command}");
+}
+
+#[test]
+fn a_code_that_the_command_line_hides_is_not_believed() {
+    let missing = "/bin/bash: line 1: cargo-nope: command not found";
+    for command in
+        ["cargo-nope build 2>&1 | tail -5", "cargo-nope build || true", "cargo-nope build; echo done"]
+    {
+        check_success(command, missing, "failed: command_not_found");
+    }
+    check_success(
+        "npm install foo 2>&1 | tail -5",
+        "npm error code E404\nnpm error 404 Not Found",
+        "failed: missing_dependency",
+    );
+    check_success("python3 x.py; echo $?", "ZeroDivisionError: division by zero\n1", "failed: code_error");
+}
+
+#[test]
+fn what_is_only_shown_is_no_failure() {
+    let error = "curl: (7) Failed to connect: Connection refused";
+    for command in [
+        "cat build.log | tail -3",
+        "grep -n refused *.log; ls",
+        "git log --oneline | head -5",
+        "cat build.log",
+    ] {
+        check_success(command, error, "fine");
+    }
+    check_success("pytest | tail -1", "12 passed in 0.1s", "fine");
+}
+
 #[test]
 fn codex_keeps_the_exit_code_in_its_transcript() {
     let run = include_str!("../data/codex-shell.jsonl");
@@ -258,6 +300,13 @@ fn codex_keeps_the_exit_code_in_its_transcript() {
     codex::tell(&mut letter, 3);
     assert!(show("", Host::Codex, &letter).contains("Exited { code: 3 }"));
     assert_eq!(codex::wanted(&letter), None);
+    let mut masked =
+        serde_json::from_slice::<serde_json::Value>(&payload(Host::Codex, "hook_effects.004-PostToolUse"))
+            .unwrap();
+    masked["tool_input"]["command"] = "make | tail".into();
+    let mut letter = hook::read(Host::Codex, masked.to_string().as_bytes()).unwrap();
+    codex::tell(&mut letter, 0);
+    assert!(show("", Host::Codex, &letter).contains("NoExitCode"), "the code of `tail` is none of `make`");
     let ephemeral = hook::read(Host::Codex, &payload(Host::Codex, "shell_fail-eph.004-PostToolUse")).unwrap();
     assert_eq!(codex::wanted(&ephemeral), None);
 }
