@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod agent;
+mod agent_files;
 mod alerts;
 mod bad_input;
 mod config;
@@ -16,6 +17,8 @@ mod gc;
 mod heartbeat;
 mod hook;
 mod in_chinese;
+mod install;
+mod install_incidents;
 mod kept;
 mod log;
 mod problems;
