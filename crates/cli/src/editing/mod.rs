@@ -23,4 +23,4 @@ pub(crate) use ledger::{Before, Ledger, Written, hash};
 pub(crate) use replace::{After, Put, make_folders, put, sweep};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

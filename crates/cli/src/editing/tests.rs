@@ -309,7 +309,7 @@ fn object(fields: Vec<(String, Value)>) -> Value {
 }
 
 /// Settings that an agent could read: `hooks`, where it stands, is an object of lists.
-fn any_settings() -> impl Strategy<Value = Value> {
+pub(crate) fn any_settings() -> impl Strategy<Value = Value> {
     let event = prop_oneof![Just("Pre".to_owned()), Just("Post".to_owned()), "[A-Z][a-z]{2,6}"];
     let lists = prop::collection::vec(any_value(), 0..3).prop_map(Value::from);
     let hooks = prop::collection::vec((event, lists), 0..4).prop_map(object);
@@ -327,14 +327,14 @@ fn any_settings() -> impl Strategy<Value = Value> {
 
 /// How somebody may write JSON.
 #[derive(Debug, Clone, Copy)]
-struct Hand {
+pub(crate) struct Hand {
     indent: Option<&'static str>,
     crlf: bool,
     bom: bool,
     ends: &'static str,
 }
 
-fn any_hand() -> impl Strategy<Value = Hand> {
+pub(crate) fn any_hand() -> impl Strategy<Value = Hand> {
     let indent = prop::sample::select(vec![None, Some("  "), Some("    "), Some("\t"), Some("")]);
     let ends = prop::sample::select(vec!["", "\n", "\n\n", "  "]);
     (indent, any::<bool>(), any::<bool>(), ends).prop_map(|(indent, crlf, bom, ends)| Hand {
@@ -345,7 +345,7 @@ fn any_hand() -> impl Strategy<Value = Hand> {
     })
 }
 
-fn written(value: &Value, hand: Hand) -> Vec<u8> {
+pub(crate) fn written(value: &Value, hand: Hand) -> Vec<u8> {
     let mut text = match hand.indent {
         None => value.to_string(),
         Some(indent) => {
