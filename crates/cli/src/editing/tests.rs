@@ -224,7 +224,9 @@ fn a_file_that_changed_since_it_was_read_is_not_written() {
         (None, After::Bytes(b"ours".to_vec())),
     ] {
         let _may_not_be_there = fs::remove_file(&path);
-        before.map(|before| fs::write(&path, before).unwrap());
+        if let Some(before) = before {
+            fs::write(&path, before).unwrap();
+        }
         let found = Found::look(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert_eq!(put(&found, &after).unwrap(), Put::Changed, "{before:?} {after:?}");

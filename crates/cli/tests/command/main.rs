@@ -17,6 +17,7 @@ mod false_alarms;
 mod gc;
 mod heartbeat;
 mod hook;
+mod hook_agents;
 mod in_chinese;
 mod install;
 mod install_incidents;
