@@ -310,6 +310,7 @@ fn project_word(project: Project) -> &'static str {
         Project::Lower => "lower",
         Project::Off => "off",
         Project::Later => "later",
+        Project::Earlier => "earlier",
     }
 }
 

@@ -160,7 +160,7 @@ impl Settings {
         let place = place.clone();
         Some(match row.project {
             Project::Never => SettingsError::NotForProjects { place, name: row.name.to_owned() },
-            Project::Lower | Project::Off | Project::Later => SettingsError::Loosens {
+            Project::Lower | Project::Off | Project::Later | Project::Earlier => SettingsError::Loosens {
                 place,
                 name: row.name,
                 found: value.to_string(),

@@ -87,6 +87,23 @@ impl Mode {
     }
 }
 
+/// `[rewrite]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RewriteSettings {
+    pub(crate) mode: RewriteMode,
+}
+
+/// What is done with a call that can be put right without a guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RewriteMode {
+    /// Nothing.
+    Off,
+    /// It is proposed.
+    Suggest,
+    /// It also takes the place of a repeat.
+    Auto,
+}
+
 /// `[language]`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LanguageSettings {
@@ -185,6 +202,17 @@ impl Settings {
             Value::Tools(tools) => tools,
             other => no_such_shape(Key::LadderTools, &other),
         }
+    }
+
+    #[cfg_attr(not(test), expect(dead_code, reason = "the hooks ask for it"))]
+    pub(crate) fn rewrite(&self) -> RewriteSettings {
+        let mode = match self.word(Key::RewriteMode) {
+            "off" => RewriteMode::Off,
+            "suggest" => RewriteMode::Suggest,
+            "auto" => RewriteMode::Auto,
+            word => no_such_word(Key::RewriteMode, word),
+        };
+        RewriteSettings { mode }
     }
 
     pub(crate) fn language(&self) -> LanguageSettings {
