@@ -29,7 +29,12 @@ impl Project {
     pub(crate) fn allows(self, old: &Value, new: &Value, words: Shape) -> bool {
         let rank = |word: &&str| match words {
             Shape::Word(words) => words.iter().position(|each| each == word),
-            Shape::Flag | Shape::Time(..) | Shape::Size(..) | Shape::Folder | Shape::Tools => None,
+            Shape::Flag
+            | Shape::Time(..)
+            | Shape::Size(..)
+            | Shape::Folder
+            | Shape::Tools
+            | Shape::Rewrites => None,
         };
         match (self, old, new) {
             (Project::Never, _, _) => false,
@@ -158,6 +163,9 @@ keys! {
     RewriteMode "rewrite.mode", Shape::Word(&["off", "suggest", "auto"]), "suggest", Earlier,
         "Calls that can be put right without a guess: `suggest` proposes them, `auto` also puts them in place of a repeat.",
         "无需猜测即可改正的调用：`suggest` 提出建议，`auto` 还会用它替换重复的调用。";
+    RewriteAuto "rewrite.auto", Shape::Rewrites, "all", Never,
+        "Which rewrites `rewrite.mode = \"auto\"` means; the others are only proposed.",
+        "`rewrite.mode = \"auto\"` 适用于哪些改写；其余的只作建议。";
     LanguagePeople "language.people", Shape::Word(&["auto", "en", "zh"]), "auto", Never,
         "The language of texts for people. `auto` goes by LC_ALL, LC_MESSAGES and LANG; `--lang` is stronger.",
         "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG；`--lang` 优先。";

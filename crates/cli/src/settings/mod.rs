@@ -10,6 +10,7 @@ mod error;
 mod key;
 mod layer;
 mod quoted;
+mod rewrite_rows;
 mod sections;
 mod tools;
 mod value;

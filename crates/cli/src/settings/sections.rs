@@ -9,6 +9,7 @@ use unstuck_judge::ladder::Preset;
 use super::Settings;
 use super::key::Key;
 use super::layer::Layer;
+use super::rewrite_rows::RewriteRows;
 use super::tools::ToolModes;
 use super::value::{Folder, Value};
 
@@ -88,9 +89,21 @@ impl Mode {
 }
 
 /// `[rewrite]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RewriteSettings {
-    pub(crate) mode: RewriteMode,
+    mode: RewriteMode,
+    auto: RewriteRows,
+}
+
+impl RewriteSettings {
+    /// How far a row goes.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the hooks ask for it"))]
+    pub(crate) fn of(&self, row: &str) -> RewriteMode {
+        match self.mode {
+            RewriteMode::Auto if !self.auto.contains(row) => RewriteMode::Suggest,
+            mode => mode,
+        }
+    }
 }
 
 /// What is done with a call that can be put right without a guess.
@@ -212,7 +225,11 @@ impl Settings {
             "auto" => RewriteMode::Auto,
             word => no_such_word(Key::RewriteMode, word),
         };
-        RewriteSettings { mode }
+        let auto = match self.value(Key::RewriteAuto) {
+            Value::Rewrites(rows) => rows,
+            other => no_such_shape(Key::RewriteAuto, &other),
+        };
+        RewriteSettings { mode, auto }
     }
 
     pub(crate) fn language(&self) -> LanguageSettings {

@@ -138,7 +138,13 @@ fn every_word_of_every_setting_has_a_meaning() {
         for word in words {
             let settings = Machine::empty().flag(&format!("{}={word}", key.row().name)).sound();
             assert_eq!(settings.setting(*key).value, Value::Word(word));
-            drop((settings.store(), settings.ladder(), settings.rewrite(), settings.language(), settings.hook()));
+            drop((
+                settings.store(),
+                settings.ladder(),
+                settings.rewrite(),
+                settings.language(),
+                settings.hook(),
+            ));
         }
     }
 }
@@ -155,7 +161,7 @@ fn without_any_file_every_section_has_its_defaults() {
     assert_eq!((store.max_size, store.tool_errors, store.seal_after.as_secs()), (1 << 30, false, 6 * 3_600));
     assert_eq!((settings.output().head, settings.output().tail, settings.output().input), (4096, 8192, 4096));
     assert_eq!(settings.ladder().mode, Mode::Enforce);
-    assert_eq!(settings.rewrite().mode, RewriteMode::Suggest);
+    assert_eq!(settings.rewrite().of("apt-yes"), RewriteMode::Suggest);
     assert_eq!((settings.language().people, settings.language().model), (People::Auto, Lang::En));
     assert_eq!(settings.problems().new_for, Duration::from_secs(86_400));
     assert_eq!(settings.problems().resolved_after, Duration::from_secs(14 * 86_400));
@@ -166,6 +172,20 @@ fn without_any_file_every_section_has_its_defaults() {
         (hook.deadline_before, hook.deadline_after),
         (Duration::from_millis(150), Duration::from_secs(1))
     );
+}
+
+#[test]
+fn a_rewrite_goes_as_far_as_its_row_was_opted_into() {
+    let check = |text: &str, apt: RewriteMode, python: RewriteMode| {
+        let rewrite = Machine::empty().user(text).sound().rewrite();
+        assert_eq!((rewrite.of("apt-yes"), rewrite.of("python-to-python3")), (apt, python), "{text}");
+    };
+    check("rewrite.mode = \"auto\"", RewriteMode::Auto, RewriteMode::Auto);
+    check("rewrite.mode = \"auto\"\nrewrite.auto = \"apt-yes\"", RewriteMode::Auto, RewriteMode::Suggest);
+    check("rewrite.auto = \"apt-yes\"", RewriteMode::Suggest, RewriteMode::Suggest);
+    check("rewrite.mode = \"off\"\nrewrite.auto = \"apt-yes\"", RewriteMode::Off, RewriteMode::Off);
+    let off = Machine::empty().user("rewrite.mode = \"auto\"").project("rewrite.mode = \"off\"").sound();
+    assert_eq!(off.rewrite().of("apt-yes"), RewriteMode::Off);
 }
 
 #[test]
