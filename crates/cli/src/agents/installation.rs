@@ -26,6 +26,8 @@ pub(crate) struct Installation {
     pub(crate) program: String,
     /// What the agent is to tell us of.
     pub(crate) events: Vec<Event>,
+    /// What nobody asks for now, but may stand where it was put by one who knew more.
+    pub(crate) tolerated: Vec<&'static str>,
 }
 
 /// What an installation writes with.
@@ -224,7 +226,8 @@ impl Installation {
                 let document = self.document(found, found.bytes())?;
                 let wanted = self.wanted();
                 let made = known.map(|known| &known.made[..]);
-                let holding = self.with_entries(known, |entries| entries.put(&document, &wanted, made))?;
+                let holding = self
+                    .with_entries(known, |entries| entries.put(&document, &wanted, &self.tolerated, made))?;
                 let alike = self.alike(&document, known);
                 (holding.document.bytes(), holding.made, alike)
             }

@@ -21,3 +21,6 @@ pub(crate) use place::{Places, Scope};
 pub(crate) use switch::{active_plugin, switched_off};
 pub(crate) use told::{Became, Told};
 pub(crate) use version::Reported;
+
+#[cfg(test)]
+mod tests;

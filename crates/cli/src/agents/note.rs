@@ -80,12 +80,12 @@ impl Note {
                 format!("还差您一步：在此项目中启动 {host} 并确认信任该文件夹；在此之前其钩子不会运行")
             }
             (Note::VersionUnknown { program, why, left_out }, Lang::En) => format!(
-                "the version of {program} is not known ({why}), so these events were left out: {}. An older version would \
-                 not take the file with them; run this again where `{program} --version` works",
+                "the version of {program} is not known ({why}), so these events were left out: {}. An older version \
+                 might not take the file with them; run this again where `{program} --version` works",
                 left_out.join(", ")
             ),
             (Note::VersionUnknown { program, why, left_out }, Lang::Zh) => format!(
-                "不知道 {program} 的版本（{why}），因此未写入以下事件：{}。较旧的版本会因它们拒绝整个文件；请在 \
+                "不知道 {program} 的版本（{why}），因此未写入以下事件：{}。较旧的版本可能会因它们拒绝整个文件；请在 \
                  `{program} --version` 可用时再运行一次",
                 left_out.join("、")
             ),

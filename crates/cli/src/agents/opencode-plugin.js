@@ -23,7 +23,7 @@ const MOST_READ = 1 << 20
 const MOST_KEPT = 4096
 // A snapshot before a risky call may take its time; everything else is answered in a fraction of this, or not at all.
 const LIMIT_MS = {
-  "tool.execute.before": 30_000,
+  "tool.execute.before": 10_000,
   "tool.execute.after": 5_000,
   "message.part.updated": 5_000,
   "chat.message": 2_000,
@@ -95,7 +95,7 @@ export const Unstuck = async (around) => {
     ask({ hook_event_name: name, sessionID: session, parentID: parents.get(session), cwd, ...more })
 
   /** The answer for a call that ended in an error. It is asked for once, by whoever sees the error first. */
-  const failed = (part) => {
+  const failed = (part, session = part?.sessionID) => {
     const id = part?.callID
     if (part?.type !== "tool" || part.state?.status !== "error" || typeof part.state.error !== "string") return
     // History of an earlier run was told in that run.
@@ -104,7 +104,7 @@ export const Unstuck = async (around) => {
     if (!answers.has(id)) {
       const { input, error, metadata } = part.state
       const more = { callID: id, tool: part.tool, args: input, error, metadata }
-      answers.set(id, about("message.part.updated", part.sessionID, more))
+      answers.set(id, about("message.part.updated", session, more))
       keep(answers)
     }
     return answers.get(id)
@@ -152,10 +152,12 @@ export const Unstuck = async (around) => {
 
     // opencode calls no `after` for an error, and keeps nothing of what is changed here: it is said again with each request.
     "experimental.chat.messages.transform": async (_input, output) => {
-      const parts = (output?.messages ?? []).flatMap((message) => message?.parts ?? [])
+      const told = (output?.messages ?? []).flatMap((message) =>
+        (message?.parts ?? []).map((part) => [part, part?.sessionID ?? message.info?.sessionID]),
+      )
       await Promise.all(
-        parts.map(async (part) => {
-          const say = text((await failed(part))?.say)
+        told.map(async ([part, session]) => {
+          const say = text((await failed(part, session))?.say)
           if (say && !part.state.error.includes(say)) part.state.error = `${part.state.error}\n\n${say}`
         }),
       )

@@ -73,7 +73,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &InstallArgs) -> Result<Ex
     for agent in agents {
         told.push(work.install(&places, agent, scope, program)?);
     }
-    for told in &mut told {
+    // A program reads each line by itself; a person reads them all, and need be told once.
+    let told_once = if args.json { 0 } else { told.len().saturating_sub(1) };
+    for told in &mut told[told_once..] {
         told.notes.extend(own.doubt());
     }
     work.settle(&mut told, |installation, ledger| installation.is_in(ledger), Installation::put_in);
@@ -152,7 +154,14 @@ impl Work {
             false => Reported::NotAsked,
         };
         let (events, left_out) = agent.events_of(&version);
-        let installation = Installation { agent, file: file.clone(), program: program.to_owned(), events };
+        let tolerated = match &version {
+            Reported::Version(_) => Vec::new(),
+            Reported::NotFound | Reported::NotAsked | Reported::Unreadable(_) => {
+                left_out.iter().map(|event| event.name).collect()
+            }
+        };
+        let program = program.to_owned();
+        let installation = Installation { agent, file: file.clone(), program, events, tolerated };
         let mut told = Told {
             agent,
             scope: Some(scope),

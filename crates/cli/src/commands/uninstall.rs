@@ -58,7 +58,13 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
         for (scope, file) in files(&places, agent, scopes, &work.ledger) {
             let version = Reported::NotAsked;
             let (events, _) = agent.events_of(&version);
-            let installation = Installation { agent, file: file.clone(), program: program.clone(), events };
+            let installation = Installation {
+                agent,
+                file: file.clone(),
+                program: program.clone(),
+                events,
+                tolerated: Vec::new(),
+            };
             let mut one = Told {
                 agent,
                 scope,

@@ -113,15 +113,17 @@ impl Entries<'_> {
         }
     }
 
-    /// The document with all that is wanted. What stands there already stays; what is ours and not wanted goes.
+    /// The document with all that is wanted. What stands there already stays; what is ours goes where it is neither wanted nor
+    /// tolerated.
     pub(crate) fn put<'p>(
         &self,
         document: &Document<'p>,
         wanted: &[Wanted],
+        tolerated: &[&str],
         made: Option<&[String]>,
     ) -> Result<Holding<'p>, EditError> {
         let mut document = document.clone();
-        while let Some(surplus) = self.first_surplus(&document, wanted)? {
+        while let Some(surplus) = self.first_surplus(&document, wanted, tolerated)? {
             document = self.without(&document, &surplus, made)?;
         }
         while let Some(old) = self.standing(&document)?.into_iter().find(|each| each.command != self.command)
@@ -146,10 +148,12 @@ impl Entries<'_> {
         &self,
         document: &Document<'_>,
         wanted: &[Wanted],
+        tolerated: &[&str],
     ) -> Result<Option<Standing>, EditError> {
         let standing = self.standing(document)?;
         let is_surplus = |(index, each): &(usize, &Standing)| {
-            wanted.iter().all(|wanted| wanted.event != each.event)
+            let mut may_stand = wanted.iter().map(|wanted| wanted.event).chain(tolerated.iter().copied());
+            may_stand.all(|event| event != each.event)
                 || standing[..*index].iter().any(|earlier| earlier.event == each.event)
         };
         Ok(standing.iter().enumerate().find(is_surplus).map(|(_, each)| each.clone()))

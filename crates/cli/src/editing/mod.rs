@@ -21,3 +21,6 @@ pub(crate) use error::EditError;
 pub(crate) use found::Found;
 pub(crate) use ledger::{Before, Ledger, Written, hash};
 pub(crate) use replace::{After, Put, make_folders, put, sweep};
+
+#[cfg(test)]
+pub(crate) mod tests;

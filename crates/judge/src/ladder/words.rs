@@ -25,12 +25,11 @@ impl Decision {
     /// What is said to the agent; nothing where nothing is to be said.
     pub fn text(&self, lang: Lang) -> Option<String> {
         let reason = self.reason.as_ref().filter(|_| self.rung > Rung::Observe)?;
-        let text = template(reason, self.rung, lang)
+        let strike = strike(reason, self.rung).and_then(|key| text_of(key, lang));
+        let text = joined([Some(template(reason, self.rung, lang)), strike])
             .replace("{count}", &reason.count.to_string())
             .replace("{rule}", &reason.charge())
             .replace("{line}", &quoted(&reason.line, lang));
-        let strike = strike(reason, self.rung).and_then(|key| text_of(key, lang));
-        let text = joined([Some(&*text), strike]);
         Some(match self.rung {
             Rung::Deny | Rung::Halt => format!("{OUR_MARK}: {text}"),
             Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist => text,
