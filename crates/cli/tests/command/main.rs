@@ -11,6 +11,7 @@ mod config;
 mod diagnose_jsonl;
 mod diagnose_piped;
 mod diagnose_run;
+mod doctor;
 mod documented;
 mod export;
 mod false_alarms;
