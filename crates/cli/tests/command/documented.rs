@@ -68,6 +68,7 @@ fn every_key_of_every_command_is_documented() {
     check(&world, &["config", "path", "--json"], &["config.md"]);
     check(&world, &["gc", "--json"], &["keeping.md"]);
     check(&world, &["purge", "--json", "--session", "one"], &["keeping.md"]);
+    check(&world, &["install", "codex", "--dry-run", "--json"], &["install.md"]);
 }
 
 /// Runs a hook that may only watch.

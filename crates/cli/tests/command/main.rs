@@ -21,6 +21,7 @@ mod install;
 mod install_incidents;
 mod kept;
 mod log;
+mod opencode_plugin;
 mod problems;
 mod purge;
 mod replay;
