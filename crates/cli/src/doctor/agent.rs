@@ -185,7 +185,13 @@ impl Doctor<'_> {
         let (events, _) = agent.events_of(version);
         let as_written = match (program, ledger, version) {
             (Some(program), Some(ledger), Reported::Version(_)) => {
-                let installation = Installation { agent, file: connected.file.clone(), program, events };
+                let installation = Installation {
+                    agent,
+                    file: connected.file.clone(),
+                    program,
+                    events,
+                    tolerated: Vec::new(),
+                };
                 installation.is_in(ledger).unwrap_or(true)
             }
             // Without the version nobody knows what the installer would write.

@@ -125,13 +125,14 @@ fn comments_stay_where_they_are() {
 #[test]
 fn what_cannot_be_read_in_full_stops_with_its_place() {
     let cases = [
-        ("{\n  \"a\": 1 // no\n}", Dialect::Strict, "settings.json:2:"),
-        ("{\n  \"a\": 1,\n}", Dialect::Strict, "settings.json:3:1: "),
+        ("{\n  \"a\": 1 // no\n}", Dialect::Strict, "settings.json:2:10: Comments"),
+        ("{\n  \"a\": 1,\n}", Dialect::Strict, "settings.json:2:9: Trailing commas"),
         ("{\n  \"a\": 1,\n}", Dialect::Commented, "settings.json:2:"),
-        ("{\"a\": 1", Dialect::Strict, "settings.json:1:7: "),
+        ("{\"a\": 1", Dialect::Strict, "settings.json:1:1: Unterminated object"),
         ("{\"a\": 01}", Dialect::Commented, "settings.json:1:"),
         ("{'a': 1}", Dialect::Commented, "settings.json:1:2: "),
         ("{a: 1}", Dialect::Commented, "settings.json:1:2: "),
+        ("{\"a\": \"\u{1}\"}", Dialect::Strict, "settings.json:1:7: control character"),
         ("{} {}", Dialect::Strict, "settings.json:1:4: "),
         ("[]", Dialect::Strict, "settings.json:1:1: the whole file is not an object"),
         ("null", Dialect::Strict, "settings.json:1:1: the whole file is not an object"),

@@ -24,6 +24,7 @@ mod install;
 mod install_incidents;
 mod kept;
 mod log;
+mod opencode_plugin;
 mod pause;
 mod problems;
 mod purge;
