@@ -7,6 +7,7 @@ mod advisories;
 mod bench;
 mod check;
 mod dice;
+mod e2e;
 mod faults;
 mod fuzz;
 mod generate;
@@ -35,6 +36,8 @@ cargo xtask faults [--full] [--seed N] [--only sweep|chaos|disk|secrets] [--bina
                                       kill it and fail its file system calls, one after another; plant secrets
 cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
+cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]
+                                      real agents with scripted models, and what their models received
 cargo xtask licences                  are all dependencies under licences we accept?";
 
 /// What went wrong, in words for the person who started the chore.
@@ -67,6 +70,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "fuzz" => fuzz::run(args),
         "faults" => faults::run(args),
         "load" => load::run(args),
+        "e2e" => e2e::run(args),
         "licences" => licences::run(args),
         "peak-memory" => bench::peak_memory(args),
         unknown => Err(format!("there is no chore {unknown:?}\n{USAGE}").into()),

@@ -1,0 +1,73 @@
+//! The agents: which package each is, how its own settings look before we come, how it is started, and how it spells a call.
+//!
+//! Nothing here is about `unstuck`: that is installed by its own installer, as a person would.
+
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
+mod qwen;
+
+use std::path::Path;
+use std::process::Command;
+
+use super::model::{Dialect, Spelled, Step, ToolCall, Turn};
+use super::programs::Package;
+use super::stage::Stage;
+use crate::Fault;
+
+/// What every agent is asked to do; what it does is in the script.
+const TASK: &str = "Do the scripted work.";
+
+/// A program that lets a model use tools.
+pub struct Agent {
+    /// What `unstuck install` calls it.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub package: Package,
+    /// Further packages that it needs.
+    pub needs: &'static [Package],
+    /// How it talks to its model.
+    pub dialect: Dialect,
+    /// Writes the settings that its user has already.
+    pub prepare: fn(&Stage) -> Result<(), Fault>,
+    /// Starts it on its task.
+    pub start: fn(&Stage) -> Command,
+    /// Its own words for a call.
+    pub call: fn(&Step, &Path) -> ToolCall,
+    /// What of it its hooks can see.
+    pub sight: Sight,
+    /// The files below the home that an installer may touch.
+    pub settings: &'static [&'static str],
+}
+
+/// What an agent lets a hook see and do, where agents differ.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight {
+    /// Does a call that fails before it runs (wrong arguments, nothing to replace) reach a hook?
+    pub sees_rejected: bool,
+    /// Does a failed edit reach a hook?
+    pub sees_failed_edits: bool,
+}
+
+impl Agent {
+    /// A turn in its own words.
+    pub fn spell(&self, turn: &Turn, project: &Path) -> Spelled {
+        match turn {
+            Turn::Calls(steps) => {
+                Spelled::Calls(steps.iter().map(|step| (self.call)(step, project)).collect())
+            }
+            Turn::Say(text) => Spelled::Say(text),
+        }
+    }
+}
+
+/// All of them.
+pub const AGENTS: [&Agent; 6] =
+    [&claude::CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &opencode::OPENCODE, &copilot::COPILOT];
+
+/// A file of the project by its full name, which all agents accept.
+fn full(project: &Path, file: &str) -> String {
+    project.join(file).display().to_string()
+}
