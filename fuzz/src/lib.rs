@@ -14,8 +14,9 @@ use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
 use unstuck_wire::clean::{Cleaner, Secrets};
+use unstuck_wire::hook::generic;
 use unstuck_wire::transcript::{self, Format, Reader};
-use unstuck_wire::{failure, generic, recorded};
+use unstuck_wire::{failure, recorded};
 
 /// A target, by the name that `cargo xtask fuzz` knows it by.
 pub type Target = (&'static str, fn(&[u8]));

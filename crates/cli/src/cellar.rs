@@ -10,8 +10,8 @@ use unstuck_judge::Lang;
 use unstuck_judge::ladder;
 use unstuck_judge::retry::{Dice, Draw};
 use unstuck_store::{
-    Bench, Bounds, Filesystem, Keeper, Mode, Patience, ProblemAges, Retention, Root, Store, StoreError,
-    Surroundings, Tended,
+    Bench, Bounds, Filesystem, Keeper, Mode, Modes, Patience, ProblemAges, Retention, Root, Store,
+    StoreError, Surroundings, Tended,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
@@ -139,7 +139,7 @@ impl Cellar {
 
     /// A desk with the patience of a person, for what happened long ago: nothing can be refused any more.
     pub(crate) fn desk_for_the_past<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
-        let bench = Bench { mode: Mode::Observe, ..self.bench() };
+        let bench = Bench { modes: Modes::all(Mode::Shadow), ..self.bench() };
         Desk { keeper: self.keeper_with(bench, cleaner, PATIENCE, PATIENCE), ..self.desk(cleaner) }
     }
 
@@ -175,16 +175,16 @@ impl Cellar {
 
     pub(crate) fn mode(&self) -> Mode {
         match self.settings.ladder().mode {
-            settings::Mode::Observe => Mode::Observe,
+            settings::Mode::Shadow => Mode::Shadow,
             settings::Mode::Advise => Mode::Advise,
-            settings::Mode::Full => Mode::Full,
+            settings::Mode::Enforce => Mode::Enforce,
         }
     }
 
     fn bench(&self) -> Bench {
         Bench {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
-            mode: self.mode(),
+            modes: Modes::all(self.mode()),
             lang: self.lang(),
             seal_after: time::span_ms(self.settings.store().seal_after),
             problems: self.problem_ages(),

@@ -13,20 +13,10 @@ use crate::brake::{self, Attempt, Retry};
 use crate::call_row::Found;
 use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
+use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
 use crate::state::CallState;
 use crate::{life, problem, seal, standing};
-
-/// How far the ladder may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
-    /// It only records what it would have said.
-    Observe,
-    /// It speaks, and refuses nothing.
-    Advise,
-    /// It refuses and halts.
-    Full,
-}
 
 /// By what an entry is judged.
 #[derive(Debug, Clone)]
@@ -34,7 +24,7 @@ pub struct Bench {
     /// The numbers of the ladder.
     pub ladder: Settings,
     /// How far it may go.
-    pub mode: Mode,
+    pub modes: Modes,
     /// The language of what is said to the model.
     pub lang: Lang,
     /// After how long a call that nobody heard of again is taken for dead, in milliseconds.
@@ -50,6 +40,8 @@ pub struct Said {
     pub call: Option<i64>,
     /// What the ladder decided; it counts as far as the mode lets it.
     pub decision: Option<Decision>,
+    /// How far it may go with this tool.
+    pub mode: Mode,
     /// The same in words, for the model.
     pub text: Option<String>,
     /// What was tried, for the person who has to decide.
@@ -75,9 +67,10 @@ pub(crate) struct Clerk<'a> {
 impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
+        let mode = self.bench.modes.of(&asked.tool);
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
-            let mut said = Said { call: Some(found.id), ..Said::default() };
+            let mut said = Said { call: Some(found.id), mode, ..Said::default() };
             if found.state == CallState::Denied && found.rung_before >= Rung::Deny {
                 // Whoever asks twice gets the same answer twice.
                 said.text = life::last_note(&found.life);
@@ -87,6 +80,7 @@ impl Clerk<'_> {
             return Ok(said);
         }
         let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
+        said.mode = mode;
         said.sealed.extend(self.dead_calls(session, who.at)?);
         // The agent has gone on by the time a late entry is read: nothing was refused.
         if !self.late {
@@ -94,7 +88,7 @@ impl Clerk<'_> {
             self.decide(session, event, &mut said)?;
         }
         let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
-        let refused = rung >= Rung::Deny && self.bench.mode == Mode::Full;
+        let refused = rung >= Rung::Deny && said.mode == Mode::Enforce;
         let state = if refused { CallState::Denied } else { CallState::Executing };
         let mut life = life::begun(who.at);
         let note = said.text.as_deref().filter(|_| refused);
@@ -134,6 +128,7 @@ impl Clerk<'_> {
             }
         };
         said.call = Some(found.id);
+        said.mode = self.bench.modes.of(&asked.tool);
         if found.state.may_become(state) {
             self.close(session, &found, ended, state, &mut said)?;
         }
@@ -315,7 +310,7 @@ impl Clerk<'_> {
     }
 
     fn user_spoke_if(&self, spoke: bool, session: i64, who: &Who) -> Result<Said, rusqlite::Error> {
-        let mut said = Said::default();
+        let mut said = Said { mode: self.bench.modes.others, ..Said::default() };
         if spoke {
             seal::all_of(self.connection, session, who.at, self.bench.lang)?;
             said.sealed = self.untold(session)?;
@@ -327,7 +322,7 @@ impl Clerk<'_> {
     pub(crate) fn over(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         seal::all_of(self.connection, session, who.at, self.bench.lang)?;
-        Ok(Said { sealed: self.untold(session)?, ..Said::default() })
+        Ok(Said { sealed: self.untold(session)?, mode: self.bench.modes.others, ..Said::default() })
     }
 
     pub(crate) fn own_fault(&self, fault: &OwnFault) -> Result<Said, rusqlite::Error> {
@@ -396,7 +391,7 @@ impl Clerk<'_> {
         if said.text.is_some() {
             let mut body = spoken(said);
             body["when"] = Value::from(when);
-            body["spoken"] = Value::from(self.bench.mode != Mode::Observe);
+            body["spoken"] = Value::from(said.mode != Mode::Shadow);
             said.bookmark = Some(self.append(at, EventType::ToolAdvice, session, call, body)?);
         }
         Ok(())

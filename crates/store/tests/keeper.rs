@@ -14,7 +14,7 @@ use unstuck_judge::ladder::{self, Preset, Round};
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, OwnFault, Patience,
+    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, Modes, OwnFault, Patience,
     ProblemAges, Retry, RetryAsk, Ruling, Surroundings, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
@@ -67,7 +67,7 @@ impl Cellar {
         let is_alive = |owner: &str| owner != "dead:1";
         let bench = Bench {
             ladder: ladder::Settings::of(Preset::Adaptive),
-            mode: Mode::Full,
+            modes: Modes::all(Mode::Enforce),
             lang: Lang::En,
             seal_after: 6 * HOUR,
             problems: ProblemAges::default(),

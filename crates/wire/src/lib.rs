@@ -7,7 +7,7 @@
 mod bounded;
 pub mod clean;
 pub mod failure;
-pub mod generic;
+pub mod hook;
 mod json;
 pub mod recorded;
 pub mod redact;

@@ -9,7 +9,8 @@ use unstuck_judge::Rules;
 use unstuck_judge::ladder::{Round, Rung};
 use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Retry, Ruling, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::generic::{self, Happened, Payload, WireAnswer, WireRetryAdvice};
+use unstuck_wire::hook::generic::{self, WireAnswer, WireRetryAdvice};
+use unstuck_wire::hook::{Happened, Letter};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
@@ -68,7 +69,6 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
     let mut post = Post {
         desk: cellar.desk(&cleaner),
         cleaner: &cleaner,
-        mode: cellar.mode(),
         tool_errors: cellar.settings.store().tool_errors,
         rules: None,
         pending: cellar.faults(),
@@ -120,7 +120,6 @@ fn begins_like_an_object(payload: &[u8]) -> bool {
 struct Post<'a> {
     desk: Desk<'a>,
     cleaner: &'a Cleaner,
-    mode: Mode,
     /// The failures of a session are also kept where other tools look for them.
     tool_errors: bool,
     /// Read when the first result comes in.
@@ -130,25 +129,32 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
-    fn answer(&mut self, ui: &mut Ui, payload: Payload) -> Result<(), CommandError> {
+    fn answer(&mut self, ui: &mut Ui, letter: Letter) -> Result<(), CommandError> {
         let now = cellar::now();
-        let who = self.who(&payload, cellar::sensible(payload.at, now));
-        let word = payload.event.word();
-        let is_ruling = matches!(payload.event, Happened::Ask | Happened::Approved | Happened::Denied);
-        let key = payload.call_id;
+        let who = self.who(&letter, cellar::sensible(letter.at, now));
+        for event in letter.events {
+            self.happened(ui, who.clone(), event, now)?;
+        }
+        Ok(())
+    }
+
+    fn happened(&mut self, ui: &mut Ui, who: Who, event: Happened, now: u64) -> Result<(), CommandError> {
+        let word = event.word();
+        let is_ruling =
+            matches!(event, Happened::Ask { .. } | Happened::Approved { .. } | Happened::Denied { .. });
         let mut report = None;
-        let answer = match payload.event {
-            Happened::Before { call, new_user_turn } => {
+        let answer = match event {
+            Happened::Before { key, call, new_user_turn } => {
                 self.desk.before(who, &key, &call, new_user_turn, now)
             }
-            Happened::After { observation, said_ok, took_ms, can_retry, new_user_turn } => {
+            Happened::After(finished) => {
                 let result = desk::Result {
-                    key: &key,
-                    observation: &observation,
-                    said_ok,
-                    took_ms,
-                    user_spoke: new_user_turn,
-                    can_retry: can_retry.then(cellar::roll),
+                    key: &finished.key,
+                    observation: &finished.observation,
+                    said_ok: finished.said_ok,
+                    took_ms: finished.took_ms,
+                    user_spoke: finished.new_user_turn,
+                    can_retry: finished.can_retry.then(cellar::roll),
                 };
                 let rules = self.rules.get_or_insert_with(|| {
                     let (rules, mistakes) = knowledge::load_quietly();
@@ -163,11 +169,12 @@ impl Post<'_> {
                 }
                 answer
             }
-            Happened::Ask => self.rule(who, &key, Ruling::Required, now),
-            Happened::Approved => self.rule(who, &key, Ruling::Approved, now),
-            Happened::Denied => self.rule(who, &key, Ruling::Denied, now),
+            Happened::Ask { key, .. } => self.rule(who, &key, Ruling::Required, now),
+            Happened::Approved { key } => self.rule(who, &key, Ruling::Approved, now),
+            Happened::Denied { key } => self.rule(who, &key, Ruling::Denied, now),
             Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
             Happened::End => self.desk.note(&Entry::Over(who), now),
+            Happened::Began(_) | Happened::AgentDone => return Ok(()),
         };
         let is_lost = is_ruling && answer.said.call.is_none() && answer.kept == Kept::Stored;
         let fault = is_lost.then_some("no call of this session is known by this call_id");
@@ -185,14 +192,14 @@ impl Post<'_> {
         self.desk.note(&Entry::Ruled { who, key, ruling }, now)
     }
 
-    fn who(&self, payload: &Payload, at: u64) -> Who {
+    fn who(&self, letter: &Letter, at: u64) -> Who {
         Who {
-            host: Clean::from("generic"),
-            session: self.cleaner.name(&payload.session, NAME_MAX),
-            agent: self.cleaner.name(&payload.agent, NAME_MAX),
-            cwd: self.cleaner.line(&payload.cwd, 1024),
-            owner: payload.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
-            round: payload.round.map_or(Round::Unsaid, Round::Numbered),
+            host: Clean::from(letter.host.word()),
+            session: self.cleaner.name(&letter.session, NAME_MAX),
+            agent: self.cleaner.name(&letter.agent, NAME_MAX),
+            cwd: self.cleaner.line(&letter.cwd, 1024),
+            owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
+            round: letter.round.map_or(Round::Unsaid, Round::Numbered),
             at,
         }
     }
@@ -226,13 +233,13 @@ impl Post<'_> {
     ) -> Result<(), CommandError> {
         let said = &answer.said;
         let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
-        let decision = match (self.mode, rung) {
-            (Mode::Full, Rung::Halt) => "halt",
-            (Mode::Full, Rung::Deny) => "deny",
-            (Mode::Full, Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist)
-            | (Mode::Advise | Mode::Observe, _) => "allow",
+        let decision = match (said.mode, rung) {
+            (Mode::Enforce, Rung::Halt) => "halt",
+            (Mode::Enforce, Rung::Deny) => "deny",
+            (Mode::Enforce, Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist)
+            | (Mode::Advise | Mode::Shadow, _) => "allow",
         };
-        let speaks = self.mode != Mode::Observe;
+        let speaks = said.mode != Mode::Shadow;
         let notices: Vec<String> = match speaks {
             true => said.sealed.iter().map(|sealed| sealed.text(self.desk.lang)).collect(),
             false => Vec::new(),

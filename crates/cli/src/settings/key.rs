@@ -143,9 +143,9 @@ keys! {
     LadderPreset "ladder.preset", Shape::Word(&["adaptive", "classic"]), "adaptive", Never,
         "How much room an agent gets: `adaptive` goes by the cause, `classic` counts three and five.",
         "给智能体多少余地：`adaptive` 按原因决定，`classic` 数到三和五。";
-    LadderMode "ladder.mode", Shape::Word(&["observe", "advise", "full"]), "full", Later,
-        "`observe` only records, `advise` also speaks, `full` also refuses and halts.",
-        "`observe` 只记录，`advise` 还会提示，`full` 还会拒绝和停止。";
+    LadderMode "ladder.mode", Shape::Word(&["shadow", "advise", "enforce"]), "enforce", Later,
+        "`shadow` only records, `advise` also speaks, `enforce` also refuses and halts.",
+        "`shadow` 只记录，`advise` 还会提示，`enforce` 还会拒绝和停止。";
     LanguagePeople "language.people", Shape::Word(&["auto", "en", "zh"]), "auto", Never,
         "The language of texts for people. `auto` goes by LC_ALL, LC_MESSAGES and LANG; `--lang` is stronger.",
         "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG；`--lang` 优先。";

@@ -61,11 +61,11 @@ pub(crate) struct LadderSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     /// It only records.
-    Observe,
+    Shadow,
     /// It also speaks.
     Advise,
     /// It also refuses and halts.
-    Full,
+    Enforce,
 }
 
 /// `[language]`
@@ -132,9 +132,9 @@ impl Settings {
     pub(crate) fn ladder(&self) -> LadderSettings {
         let preset = self.word(Key::LadderPreset);
         let mode = match self.word(Key::LadderMode) {
-            "observe" => Mode::Observe,
+            "shadow" => Mode::Shadow,
             "advise" => Mode::Advise,
-            "full" => Mode::Full,
+            "enforce" => Mode::Enforce,
             word => no_such_word(Key::LadderMode, word),
         };
         LadderSettings {

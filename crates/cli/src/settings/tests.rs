@@ -153,7 +153,7 @@ fn without_any_file_every_section_has_its_defaults() {
     assert_eq!((store.keep_events.as_secs(), store.keep_calls.as_secs()), (30 * 86_400, 180 * 86_400));
     assert_eq!((store.max_size, store.tool_errors, store.seal_after.as_secs()), (1 << 30, false, 6 * 3_600));
     assert_eq!((settings.output().head, settings.output().tail, settings.output().input), (4096, 8192, 4096));
-    assert_eq!(settings.ladder().mode, Mode::Full);
+    assert_eq!(settings.ladder().mode, Mode::Enforce);
     assert_eq!((settings.language().people, settings.language().model), (People::Auto, Lang::En));
     assert_eq!(settings.problems().new_for, Duration::from_secs(86_400));
     assert_eq!(settings.problems().resolved_after, Duration::from_secs(14 * 86_400));
@@ -210,9 +210,9 @@ fn a_project_may_tighten() {
             .user(&format!("ladder.mode = \"{user}\""))
             .project(&format!("ladder.mode = \"{project}\""))
     };
-    check(&mode("observe", "advise"), "ladder.mode", "advise from project");
-    check(&mode("advise", "full"), "ladder.mode", "full from project");
-    check(&mode("full", "full"), "ladder.mode", "full from project");
+    check(&mode("shadow", "advise"), "ladder.mode", "advise from project");
+    check(&mode("advise", "enforce"), "ladder.mode", "enforce from project");
+    check(&mode("enforce", "enforce"), "ladder.mode", "enforce from project");
     let machine = Machine::empty().user("store.tool-errors = true").project("store.tool-errors = false");
     check(&machine, "store.tool-errors", "false from project");
 }
@@ -226,7 +226,7 @@ fn a_project_may_not_loosen_and_the_setting_stays_as_it_was() {
     );
     assert_eq!(machine.load().0.setting(Key::KeepEvents).layer, Layer::User);
     let loosened = [
-        ("ladder.mode = \"observe\"", "ladder.mode = observe would loosen full"),
+        ("ladder.mode = \"shadow\"", "ladder.mode = shadow would loosen enforce"),
         ("output.tail = \"1MB\"", "output.tail = 1MB would loosen 8KB"),
         ("store.tool-errors = true", "store.tool-errors = true would loosen false"),
         ("store.max-size = \"2GB\"", "store.max-size = 2GB would loosen 1GB"),
@@ -398,7 +398,7 @@ fn flags_are_checked_like_files() {
     let check = |flag: &str, expected: &str| check_mistake(&Machine::empty().flag(flag), expected);
     check("hook.enabled", "--set wants KEY=VALUE, not hook.enabled");
     check("hook.enabeld=false", "--set: no setting is called hook.enabeld");
-    check("ladder.mode=hard", "--set: ladder.mode must be one of observe, advise, full, not hard");
+    check("ladder.mode=hard", "--set: ladder.mode must be one of shadow, advise, enforce, not hard");
     check("alert.halted=off", "--set: alerts are set in the user's or the system's file only");
 }
 

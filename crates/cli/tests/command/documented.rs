@@ -73,7 +73,7 @@ fn every_key_of_every_command_is_documented() {
 /// Runs a hook that may only watch.
 fn watch(world: &World, payloads: &str) {
     let mut command = world.command(&["hook", "generic"]);
-    let mut child = command.env("UNSTUCK_LADDER_MODE", "observe").spawn().unwrap();
+    let mut child = command.env("UNSTUCK_LADDER_MODE", "shadow").spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), payloads.as_bytes()).unwrap();
     let said = Said::by(child);
     assert_eq!(said.exit, 0, "{said}");

@@ -179,7 +179,7 @@ fn a_setting_of_one_run_counts_wherever_it_stands() {
 
 #[test]
 fn an_observer_records_what_it_would_have_said() {
-    let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"observe\"\n");
+    let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"shadow\"\n");
     tell(&world, &after("a", "frob", 127, MISSING));
     let answer = tell(&world, &before("b", "frob"));
     assert_eq!(short(&answer), "allow deny stored");

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unstuck_judge::{Call, Observation, Outcome};
 
+use super::{Attended, Envelope, Finished, Happened, Host, Letter};
 use crate::bounded;
 use crate::json::{WireError, read_object};
 use crate::redact::redact;
@@ -15,77 +16,6 @@ use crate::time;
 const NO_SESSION: &str = "default";
 /// Who acts where nobody says.
 const MAIN_AGENT: &str = "main";
-
-/// One payload.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Payload {
-    /// The session.
-    pub session: String,
-    /// Who acts in it.
-    pub agent: String,
-    /// The working directory; empty where nobody says.
-    pub cwd: String,
-    /// The process that runs the call.
-    pub pid: Option<u32>,
-    /// The message that holds the call.
-    pub round: Option<u64>,
-    /// When, in milliseconds since 1970, where the sender says so.
-    pub at: Option<u64>,
-    /// The sender's name for the call; empty where it gives none.
-    pub call_id: String,
-    /// What happened.
-    pub event: Happened,
-}
-
-/// What a payload tells.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Happened {
-    /// A call is asked for.
-    Before {
-        /// The call.
-        call: Call,
-        /// Did the user speak just before it?
-        new_user_turn: bool,
-    },
-    /// A call ended.
-    After {
-        /// The call and its result.
-        observation: Box<Observation>,
-        /// What the sender calls it.
-        said_ok: Option<bool>,
-        /// How long it took.
-        took_ms: Option<u64>,
-        /// Would the sender send it again by itself?
-        can_retry: bool,
-        /// Did the user speak just before it?
-        new_user_turn: bool,
-    },
-    /// A person is asked whether the call may run.
-    Ask,
-    /// A person allowed the call.
-    Approved,
-    /// A person, or the host, did not.
-    Denied,
-    /// The user said something.
-    User,
-    /// The session is over.
-    End,
-}
-
-impl Happened {
-    /// The word for it, as it stands in payloads.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Happened::Before { .. } => "before",
-            Happened::After { .. } => "after",
-            Happened::Ask => "ask",
-            Happened::Approved => "approved",
-            Happened::Denied => "denied",
-            Happened::User => "user",
-            Happened::End => "end",
-        }
-    }
-}
 
 /// The payload exactly as it arrives. Fields that nobody knows are passed over.
 #[derive(Deserialize)]
@@ -130,14 +60,14 @@ struct WirePayload {
 }
 
 /// Reads one payload.
-pub fn read(bytes: &[u8]) -> Result<Payload, WireError> {
+pub fn read(bytes: &[u8]) -> Result<Letter, WireError> {
     read_object::<WirePayload>(bytes)?.try_into()
 }
 
-impl TryFrom<WirePayload> for Payload {
+impl TryFrom<WirePayload> for Letter {
     type Error = WireError;
 
-    fn try_from(mut wire: WirePayload) -> Result<Payload, WireError> {
+    fn try_from(mut wire: WirePayload) -> Result<Letter, WireError> {
         let text = |text: Option<WireText>, otherwise: &str| match text {
             Some(WireText(text)) if !text.is_empty() => text,
             Some(_) | None => otherwise.to_owned(),
@@ -147,23 +77,27 @@ impl TryFrom<WirePayload> for Payload {
         // What is merely useful, and cannot be understood, is no reason to lose a call.
         let count = |value: &Value| scalar::count("", value).ok().flatten();
         let pid = count(&wire.pid).and_then(|pid| u32::try_from(pid).ok());
-        Ok(Payload {
+        let key = text(wire.call_id.take(), "");
+        Ok(Letter {
+            host: Host::Generic,
             session: text(wire.session.take(), NO_SESSION),
             agent: text(wire.agent.take(), MAIN_AGENT),
             cwd: text(wire.cwd.take(), ""),
             pid: pid.filter(|pid| *pid > 0),
             round: count(&wire.round),
             at: moment(&wire.at),
-            call_id: text(wire.call_id.take(), ""),
-            event: match &*word {
+            transcript: None,
+            attended: Attended::Unsaid,
+            envelope: Envelope::Generic,
+            events: vec![match &*word {
                 "before" => {
                     let new_user_turn = scalar::flag(&wire.new_user_turn);
-                    Happened::Before { call: wire.call()?, new_user_turn }
+                    Happened::Before { key, call: wire.call()?, new_user_turn }
                 }
-                "after" => wire.after()?,
-                "ask" => Happened::Ask,
-                "approved" => Happened::Approved,
-                "denied" => Happened::Denied,
+                "after" => wire.after(key)?,
+                "ask" => Happened::Ask { key, call: None },
+                "approved" => Happened::Approved { key },
+                "denied" => Happened::Denied { key },
                 "user" => Happened::User,
                 "end" => Happened::End,
                 "" => {
@@ -177,7 +111,7 @@ impl TryFrom<WirePayload> for Payload {
                         "expected before, after, ask, approved, denied, user or end, found {shown:?}"
                     )));
                 }
-            },
+            }],
         })
     }
 }
@@ -193,7 +127,7 @@ impl WirePayload {
         Ok(Call::new(tool.0, bounded::input(input)))
     }
 
-    fn after(mut self) -> Result<Happened, WireError> {
+    fn after(mut self, key: String) -> Result<Happened, WireError> {
         let outcome = self.ending();
         // A tool that reports an error beside its output said both.
         let mut merged = scalar::bytes(self.output.take());
@@ -210,13 +144,14 @@ impl WirePayload {
             stderr: bounded::output(scalar::bytes(self.stderr.take())),
             merged: bounded::output(merged),
         };
-        Ok(Happened::After {
+        Ok(Happened::After(Box::new(Finished {
+            key,
             said_ok: self.said_ok().or_else(|| outcome.said_ok()),
-            observation: Box::new(observation),
+            observation,
             took_ms: scalar::count("duration_ms", &self.duration_ms).ok().flatten(),
             can_retry: scalar::flag(&self.can_retry),
             new_user_turn: scalar::flag(&self.new_user_turn),
-        })
+        })))
     }
 
     /// How it ended, for all that can be understood of it: what is said wrongly is as good as unsaid, and no reason to lose
@@ -344,22 +279,28 @@ mod tests {
     fn check(payload: &str, expected: &str) {
         let shown = match read(payload.as_bytes()) {
             Ok(read) => {
-                let event = match &read.event {
-                    Happened::Before { call, new_user_turn } => {
+                let mut key = "";
+                let event = match &read.events[0] {
+                    Happened::Before { key: called, call, new_user_turn } => {
+                        key = called;
                         format!("before {}({}) turn {new_user_turn}", call.tool, call.input)
                     }
-                    Happened::After { observation, said_ok, took_ms, .. } => format!(
-                        "after {}({}) {:?} said {said_ok:?} took {took_ms:?}: {}|{}|{}",
-                        observation.call.tool,
-                        observation.call.input,
-                        observation.outcome,
-                        String::from_utf8_lossy(&observation.stdout),
-                        String::from_utf8_lossy(&observation.stderr),
-                        String::from_utf8_lossy(&observation.merged),
-                    ),
+                    Happened::After(finished) => {
+                        let Finished { observation, said_ok, took_ms, .. } = &**finished;
+                        key = &finished.key;
+                        format!(
+                            "after {}({}) {:?} said {said_ok:?} took {took_ms:?}: {}|{}|{}",
+                            observation.call.tool,
+                            observation.call.input,
+                            observation.outcome,
+                            String::from_utf8_lossy(&observation.stdout),
+                            String::from_utf8_lossy(&observation.stderr),
+                            String::from_utf8_lossy(&observation.merged),
+                        )
+                    }
                     other => other.word().to_owned(),
                 };
-                format!("{}/{}/{} {event}", read.session, read.agent, read.call_id)
+                format!("{}/{}/{} {event}", read.session, read.agent, key)
             }
             Err(error) => error.to_string(),
         };

@@ -1,0 +1,239 @@
+//! Hooks: what an agent program sends becomes a [`Letter`] here, and a [`Reply`] becomes the answer it understands.
+//!
+//! One file per agent program. What differs between them stays in its file: how failures look, what an answer may hold, what
+//! an agent honours. Nothing here ever answers `allow`: whether a call may run is not for us to say, only that it may not.
+
+pub mod generic;
+
+use serde_json::Value;
+use unstuck_judge::{Call, Observation, vocabulary};
+
+vocabulary! {
+    /// The agent programs whose hooks we answer.
+    Host {
+        /// Claude Code.
+        Claude = "claude",
+        /// Codex CLI.
+        Codex = "codex",
+        /// Gemini CLI.
+        Gemini = "gemini",
+        /// Qwen Code.
+        Qwen = "qwen",
+        /// opencode.
+        Opencode = "opencode",
+        /// GitHub Copilot CLI.
+        Copilot = "copilot",
+        /// Cursor.
+        Cursor = "cursor",
+        /// Any other: it speaks a small JSON of our own.
+        Generic = "generic",
+    }
+}
+
+/// One payload of a hook, in our words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Letter {
+    /// Who sent it. Not always the one whose door it came through: some programs run the hooks of others.
+    pub host: Host,
+    /// The session.
+    pub session: String,
+    /// Who acts in it.
+    pub agent: String,
+    /// The working directory; empty where nobody says.
+    pub cwd: String,
+    /// The file in which the program keeps the conversation.
+    pub transcript: Option<String>,
+    /// The process that runs the call.
+    pub pid: Option<u32>,
+    /// The message that holds the call.
+    pub round: Option<u64>,
+    /// When, in milliseconds since 1970, where the sender says so.
+    pub at: Option<u64>,
+    /// Is there a person who would answer a question?
+    pub attended: Attended,
+    /// What happened, in order; nothing where the event is of no interest.
+    pub events: Vec<Happened>,
+    /// What its own format needs to know for the answer.
+    pub(crate) envelope: Envelope,
+}
+
+/// Is there a person who would answer a question?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attended {
+    /// Yes.
+    Yes,
+    /// No: it runs by itself.
+    No,
+    /// The payload does not say.
+    Unsaid,
+}
+
+/// What a payload tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// A call is asked for.
+    Before {
+        /// The program's name for the call; empty where it gives none.
+        key: String,
+        /// The call.
+        call: Call,
+        /// Did the user speak just before it?
+        new_user_turn: bool,
+    },
+    /// A call ended.
+    After(Box<Finished>),
+    /// A person is asked whether a call may run.
+    Ask {
+        /// The program's name for the call; empty where it gives none.
+        key: String,
+        /// The call, where it is told again instead of named.
+        call: Option<Call>,
+    },
+    /// A person allowed the call.
+    Approved {
+        /// The program's name for the call.
+        key: String,
+    },
+    /// A person, or the host, did not.
+    Denied {
+        /// The program's name for the call.
+        key: String,
+    },
+    /// The user said something.
+    User,
+    /// A session begins, or goes on.
+    Began(Beginning),
+    /// A sub-agent is done: nothing of it can still be running.
+    AgentDone,
+    /// The session is over.
+    End,
+}
+
+/// A call that ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// The program's name for the call; empty where it gives none.
+    pub key: String,
+    /// The call and its result.
+    pub observation: Observation,
+    /// What the sender calls it.
+    pub said_ok: Option<bool>,
+    /// How long it took.
+    pub took_ms: Option<u64>,
+    /// Would the sender send it again by itself?
+    pub can_retry: bool,
+    /// Did the user speak just before it?
+    pub new_user_turn: bool,
+}
+
+/// How a session begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// For the first time, or with all that was said before.
+    Whole,
+    /// After its memory was cut short: what was told before is forgotten.
+    Shortened,
+}
+
+impl Happened {
+    /// The word for it, as it stands in our own payloads.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Happened::Before { .. } => "before",
+            Happened::After(_) => "after",
+            Happened::Ask { .. } => "ask",
+            Happened::Approved { .. } => "approved",
+            Happened::Denied { .. } => "denied",
+            Happened::User => "user",
+            Happened::Began(_) => "began",
+            Happened::AgentDone => "agent_done",
+            Happened::End => "end",
+        }
+    }
+}
+
+/// What is said to an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// Nothing.
+    Silent,
+    /// Facts, for the model.
+    Tell {
+        /// The facts.
+        text: String,
+    },
+    /// The call may not run.
+    Deny {
+        /// Why, and what is possible.
+        reason: String,
+    },
+    /// A person should decide whether the call may run.
+    Ask {
+        /// Why.
+        reason: String,
+    },
+    /// The run should stop here.
+    Halt {
+        /// Why.
+        reason: String,
+        /// What was tried, for the person.
+        table: String,
+    },
+    /// The call should run with another input.
+    Rewrite {
+        /// The whole new input.
+        input: Value,
+        /// What was changed, and why, for model and person.
+        text: String,
+    },
+    /// The call should be sent again at once, and only that result be shown.
+    Again {
+        /// The tool.
+        tool: String,
+        /// Its input.
+        input: Value,
+        /// What is said of it.
+        text: String,
+    },
+}
+
+/// What a program heeds of an answer to this payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Honours {
+    /// Facts reach the model.
+    pub tell: bool,
+    /// A call can be refused.
+    pub deny: bool,
+    /// A person can be asked.
+    pub ask: bool,
+    /// The run can be stopped.
+    pub halt: bool,
+    /// The input can be exchanged without our saying that the call is allowed.
+    pub rewrite: bool,
+    /// The call can be sent again from the hook.
+    pub again: bool,
+}
+
+/// What a format needs to know of a payload to answer it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Envelope {
+    /// Our own format is answered line by line: see [`generic::WireAnswer`].
+    Generic,
+}
+
+impl Letter {
+    /// What the sender heeds.
+    pub fn honours(&self) -> Honours {
+        match &self.envelope {
+            Envelope::Generic => Honours { tell: true, deny: true, halt: true, ..Honours::default() },
+        }
+    }
+
+    /// The answer in the sender's format, as one JSON object; nothing where there is nothing to say, or no way to say it.
+    /// What the sender does not heed is said in the nearest way that it does.
+    pub fn answer(&self, _reply: &Reply) -> Option<String> {
+        match &self.envelope {
+            Envelope::Generic => None,
+        }
+    }
+}
