@@ -23,12 +23,13 @@ use std::process::ExitCode;
 use lexopt::prelude::*;
 
 const USAGE: &str = "\
-cargo xtask check [--keep-going]      everything that must hold before a change goes in
+cargo xtask check [--keep-going] [--agents]
+                                      everything that must hold before a change goes in
 cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save DIR]
                   [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
-cargo xtask bench [--quick] [--big] [--store] [--write]
+cargo xtask bench [--quick] [--big] [--store] [--write] [turn]
                                       how fast it is, beside others in the same run
 cargo xtask fuzz [--seconds N] [TARGET]...
                                       throw garbage at it, a while for each target
@@ -72,6 +73,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "load" => load::run(args),
         "e2e" => e2e::run(args),
         "licences" => licences::run(args),
+        "turn-cost" => e2e::cost::run(args),
         "peak-memory" => bench::peak_memory(args),
         unknown => Err(format!("there is no chore {unknown:?}\n{USAGE}").into()),
     }

@@ -4,25 +4,29 @@
 //! Nothing of an agent is imitated here; what one of them cannot do is said in the table and counted as skipped.
 
 mod agents;
+pub mod cost;
 mod heard;
 mod isolate;
 mod model;
 mod programs;
 mod scenarios;
 mod stage;
+mod table;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use agents::{AGENTS, Agent};
 use heard::Words;
+use isolate::Behind;
 use lexopt::prelude::*;
 use programs::{Cache, Package};
-use scenarios::{Applies, SCENARIOS, Scenario};
+use scenarios::{SCENARIOS, Scenario};
 use stage::Tools;
+use table::{Cell, Ending};
 
 use crate::{Fault, project};
 
@@ -30,7 +34,7 @@ use crate::{Fault, project};
 const AT_ONCE: usize = 2;
 
 /// What is to be done.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Options {
     only: Option<String>,
     scenario: Option<String>,
@@ -39,6 +43,27 @@ struct Options {
     list: bool,
     /// Is this the run behind the wall already?
     inside: bool,
+}
+
+/// What is played, with whom.
+struct Choice {
+    agents: Vec<&'static Agent>,
+    scenarios: Vec<&'static Scenario>,
+}
+
+impl Options {
+    /// Those that were asked for; a name that nobody has is a fault.
+    fn choice(&self) -> Result<Choice, Fault> {
+        let fits =
+            |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| wanted == name);
+        let agents: Vec<&Agent> = AGENTS.into_iter().filter(|one| fits(one.name, &self.only)).collect();
+        let scenarios: Vec<&Scenario> =
+            SCENARIOS.iter().filter(|one| fits(one.name, &self.scenario)).collect();
+        match agents.is_empty() || scenarios.is_empty() {
+            false => Ok(Choice { agents, scenarios }),
+            true => Err("there is no such agent or scenario; --list shows all".into()),
+        }
+    }
 }
 
 /// `cargo xtask e2e`.
@@ -55,179 +80,86 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             other => return Err(other.unexpected().into()),
         }
     }
-    if options.list {
-        AGENTS.iter().for_each(|agent| {
-            println!("{:<10} {}@{}", agent.name, agent.package.package, agent.package.version)
-        });
-        SCENARIOS.iter().for_each(|scenario| println!("{:<18} {}", scenario.name, scenario.states));
-        return Ok(());
+    match (options.list, options.inside) {
+        (true, _) => list(),
+        (false, true) => perform(&options).map(drop)?,
+        (false, false) => all(&options).map(drop)?,
     }
-    match options.inside {
-        true => perform(&options).map(drop),
-        false => all(&options),
-    }
+    Ok(())
 }
 
-/// The whole of it, for `cargo xtask check`.
+/// The whole of it, for `cargo xtask check`; returns the closing line.
 pub fn check() -> Result<String, Fault> {
-    all(&Options::default()).map(|()| "every agent that installs".to_owned())
+    all(&Options::default())
+}
+
+fn list() {
+    for agent in AGENTS {
+        println!("{:<16}{}@{}", agent.name, agent.package.package, agent.package.version);
+    }
+    println!();
+    SCENARIOS.iter().for_each(|scenario| println!("{:<16}{}", scenario.name, scenario.states));
+}
+
+/// What these agents need from npm.
+fn packages(agents: &[&Agent]) -> Vec<Package> {
+    let of = |agent: &&Agent| std::iter::once(agent.package).chain(agent.needs.iter().copied());
+    std::iter::once(programs::NODE).chain(agents.iter().flat_map(of)).collect()
 }
 
 /// Downloads and builds while there is a network, then goes behind the wall.
-fn all(options: &Options) -> Result<(), Fault> {
-    let agents = chosen(AGENTS, options.only.as_deref(), |agent| agent.name, "agent")?;
-    chosen(SCENARIOS.each_ref(), options.scenario.as_deref(), |scenario| scenario.name, "scenario")?;
-    let packages: Vec<Package> = std::iter::once(programs::NODE)
-        .chain(
-            agents.iter().flat_map(|agent| std::iter::once(agent.package).chain(agent.needs.iter().copied())),
-        )
-        .collect();
-    Cache::find()?.fetch(&packages)?;
+fn all(options: &Options) -> Result<String, Fault> {
+    Cache::find()?.fetch(&packages(&options.choice()?.agents))?;
     let binary = options.binary.clone().map_or_else(project::unstuck, Ok)?.canonicalize()?;
-    let binary = binary.to_str().ok_or("the binary's path is not UTF-8")?;
-    let mut words = vec!["e2e", "--inside", "--binary", binary];
+    let mut words =
+        vec!["e2e", "--inside", "--binary", binary.to_str().ok_or("the binary's path is not UTF-8")?];
     words.extend(options.keep.then_some("--keep"));
     for (name, value) in [("--only", &options.only), ("--scenario", &options.scenario)] {
         words.extend(value.iter().flat_map(|value| [name, value.as_str()]));
     }
     match isolate::again(&words)? {
-        Some(status) if status.success() => Ok(()),
-        Some(_) => Err("a real agent did not behave as it should (see above)".into()),
-        None => {
-            println!("no namespace of its own on this machine: the agents run with the network as it is");
-            perform(&Options {
-                binary: Some(binary.into()),
-                only: options.only.clone(),
-                scenario: options.scenario.clone(),
-                keep: options.keep,
-                list: false,
-                inside: true,
-            })
-        }
+        Behind::Ended { well: true, last_line } => Ok(last_line),
+        Behind::Ended { well: false, last_line } => Err(format!("real agents: {last_line}").into()),
+        Behind::NoWall => perform(&Options { binary: Some(binary), ..options.clone() }),
     }
 }
 
-/// Those that were asked for; a name that nobody has is a fault.
-fn chosen<T: Copy, const N: usize>(
-    all: [T; N],
-    name: Option<&str>,
-    called: fn(T) -> &'static str,
-    what: &str,
-) -> Result<Vec<T>, Fault> {
-    let Some(name) = name else { return Ok(all.to_vec()) };
-    let found: Vec<T> = all.into_iter().filter(|one| called(*one) == name).collect();
-    match found.is_empty() {
-        false => Ok(found),
-        true => Err(format!("there is no {what} {name:?}; --list shows all").into()),
-    }
-}
-
-/// How one scenario ended with one agent.
-enum Ending {
-    Passed,
-    Failed(String),
-    Skipped(&'static str),
-}
-
-/// One cell of the table.
-struct Cell {
-    agent: &'static Agent,
-    scenario: &'static Scenario,
-    ending: Ending,
-    took: Duration,
-}
-
-fn perform(options: &Options) -> Result<(), Fault> {
-    let agents = chosen(AGENTS, options.only.as_deref(), |agent| agent.name, "agent")?;
-    let scenarios =
-        chosen(SCENARIOS.each_ref(), options.scenario.as_deref(), |scenario| scenario.name, "scenario")?;
+fn perform(options: &Options) -> Result<String, Fault> {
+    let Choice { agents, scenarios } = options.choice()?;
     let unstuck = options.binary.clone().ok_or("which binary?")?;
     let tools = Tools { cache: Cache::find()?, unstuck, keep: options.keep };
     let words = Words::read()?;
     let start = Instant::now();
-    // Agents side by side, so that the slow ones do not all come last.
+    // All agents with one scenario, then with the next, so that the slow ones are not all left for last.
     let pairs = scenarios.iter().flat_map(|scenario| agents.iter().map(move |agent| (*agent, *scenario)));
     let waiting: Mutex<VecDeque<(&'static Agent, &'static Scenario)>> = Mutex::new(pairs.collect());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let cells = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                while let Some((agent, scenario)) = next(&waiting) {
+                while let Some((agent, scenario)) = next() {
                     let cell = one(agent, scenario, &tools, &words);
-                    tell(&cell);
+                    cell.tell();
                     cells.lock().unwrap_or_else(PoisonError::into_inner).push(cell);
                 }
             });
         }
     });
     let cells = cells.into_inner().unwrap_or_else(PoisonError::into_inner);
-    report(&agents, &scenarios, &cells, start.elapsed())
-}
-
-fn next(
-    waiting: &Mutex<VecDeque<(&'static Agent, &'static Scenario)>>,
-) -> Option<(&'static Agent, &'static Scenario)> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    let (failed, closing) = table::show(&agents, &scenarios, &cells);
+    println!("in {:.0} s\n{closing}", start.elapsed().as_secs_f64());
+    if failed == 0 { Ok(closing) } else { Err(format!("{failed} scenarios failed").into()) }
 }
 
 fn one(agent: &'static Agent, scenario: &'static Scenario, tools: &Tools, words: &Words) -> Cell {
     let start = Instant::now();
     let ending = match (scenario.applies)(agent) {
-        Applies::No(why) => Ending::Skipped(why),
-        Applies::Yes => match (scenario.play)(agent, tools, words) {
+        Err(why) => Ending::Skipped(why),
+        Ok(()) => match (scenario.play)(agent, tools, words) {
             Ok(()) => Ending::Passed,
             Err(fault) => Ending::Failed(fault.to_string()),
         },
     };
     Cell { agent, scenario, ending, took: start.elapsed() }
-}
-
-fn tell(cell: &Cell) {
-    let (agent, scenario, seconds) = (cell.agent.name, cell.scenario.name, cell.took.as_secs_f64());
-    match &cell.ending {
-        Ending::Passed => println!("{agent:<10}{scenario:<18}{seconds:>6.1} s  passed"),
-        Ending::Failed(why) => println!("{agent:<10}{scenario:<18}{seconds:>6.1} s  FAILED: {why}"),
-        Ending::Skipped(why) => println!("{agent:<10}{scenario:<18}{:>8}  skipped: {why}", "-"),
-    }
-}
-
-fn report(
-    agents: &[&'static Agent],
-    scenarios: &[&'static Scenario],
-    cells: &[Cell],
-    took: Duration,
-) -> Result<(), Fault> {
-    print!("\n{:<18}", "");
-    agents.iter().for_each(|agent| print!("{:<10}", agent.name));
-    println!();
-    for scenario in scenarios {
-        print!("{:<18}", scenario.name);
-        for agent in agents {
-            let cell = cells
-                .iter()
-                .find(|cell| cell.agent.name == agent.name && cell.scenario.name == scenario.name);
-            print!(
-                "{:<10}",
-                match cell.map(|cell| &cell.ending) {
-                    Some(Ending::Passed) => "pass",
-                    Some(Ending::Failed(_)) => "FAIL",
-                    Some(Ending::Skipped(_)) => "n/a",
-                    None => "?",
-                }
-            );
-        }
-        println!();
-    }
-    let count = |wanted: fn(&Ending) -> bool| cells.iter().filter(|cell| wanted(&cell.ending)).count();
-    let failed = count(|ending| matches!(ending, Ending::Failed(_)));
-    println!("in {:.0} s", took.as_secs_f64());
-    println!(
-        "{} passed, {failed} failed, {} skipped",
-        count(|ending| matches!(ending, Ending::Passed)),
-        count(|ending| matches!(ending, Ending::Skipped(_)))
-    );
-    match failed {
-        0 => Ok(()),
-        _ => Err(format!("{failed} scenarios failed").into()),
-    }
 }

@@ -23,7 +23,11 @@ pub const CLAUDE: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { sees_rejected: true, sees_failed_edits: true },
+    sight: Sight {
+        malformed: Ok(()),
+        failed_edits: Ok(()),
+        complaint: Ok(&["Hook JSON output validation failed", "hook error"]),
+    },
     settings: &[".claude/settings.json"],
 };
 
@@ -71,6 +75,6 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "Edit",
             json!({"file_path": full(project, file), "old_string": old, "new_string": new}),
         ),
-        Step::Tool(name, input) => ToolCall::named(name, input.clone()),
+        Step::Malformed => ToolCall::named("Bash", json!({"comand": "true"})),
     }
 }

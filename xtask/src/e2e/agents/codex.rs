@@ -19,7 +19,11 @@ pub const CODEX: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { sees_rejected: false, sees_failed_edits: false },
+    sight: Sight {
+        malformed: Err("no hook of it is told of calls that lack an argument"),
+        failed_edits: Err("no hook of it is told of patches that do not fit"),
+        complaint: Ok(&["hook"]),
+    },
     settings: &[".codex/config.toml", ".codex/hooks.json"],
 };
 
@@ -66,6 +70,6 @@ fn call(step: &Step, _project: &Path) -> ToolCall {
                 "*** Begin Patch\n*** Update File: {file}\n@@\n-{old}\n+{new}\n*** End Patch\n"
             )),
         },
-        Step::Tool(name, input) => ToolCall::named(name, input.clone()),
+        Step::Malformed => ToolCall::named("exec_command", json!({"comand": "true"})),
     }
 }

@@ -19,7 +19,7 @@ pub const COPILOT: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { sees_rejected: true, sees_failed_edits: true },
+    sight: Sight { malformed: Ok(()), failed_edits: Ok(()), complaint: Ok(&["hook"]) },
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
 };
 
@@ -50,6 +50,6 @@ fn call(step: &Step, project: &Path) -> ToolCall {
         Step::Edit { file, old, new } => {
             ToolCall::named("edit", json!({"path": full(project, file), "old_str": old, "new_str": new}))
         }
-        Step::Tool(name, input) => ToolCall::named(name, input.clone()),
+        Step::Malformed => ToolCall::named("bash", json!({"comand": "true"})),
     }
 }

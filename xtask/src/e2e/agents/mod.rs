@@ -12,6 +12,8 @@ mod qwen;
 use std::path::Path;
 use std::process::Command;
 
+pub use claude::CLAUDE;
+
 use super::model::{Dialect, Spelled, Step, ToolCall, Turn};
 use super::programs::Package;
 use super::stage::Stage;
@@ -42,13 +44,15 @@ pub struct Agent {
     pub settings: &'static [&'static str],
 }
 
-/// What an agent lets a hook see and do, where agents differ.
+/// What an agent lets a hook see and do, where agents differ: `Ok`, or why not.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight {
-    /// Does a call that fails before it runs (wrong arguments, nothing to replace) reach a hook?
-    pub sees_rejected: bool,
-    /// Does a failed edit reach a hook?
-    pub sees_failed_edits: bool,
+    /// Does a call that lacks an argument reach a hook?
+    pub malformed: Result<(), &'static str>,
+    /// Does an edit that finds nothing to replace?
+    pub failed_edits: Result<(), &'static str>,
+    /// Does the agent say somewhere that a hook's answer was no good? Then this is in what it prints, or in its log.
+    pub complaint: Result<&'static [&'static str], &'static str>,
 }
 
 impl Agent {
@@ -65,7 +69,7 @@ impl Agent {
 
 /// All of them.
 pub const AGENTS: [&Agent; 6] =
-    [&claude::CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &opencode::OPENCODE, &copilot::COPILOT];
+    [&CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &opencode::OPENCODE, &copilot::COPILOT];
 
 /// A file of the project by its full name, which all agents accept.
 fn full(project: &Path, file: &str) -> String {

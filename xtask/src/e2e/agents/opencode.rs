@@ -27,7 +27,11 @@ pub const OPENCODE: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { sees_rejected: false, sees_failed_edits: false },
+    sight: Sight {
+        malformed: Err("no hook of it is told of calls that lack an argument"),
+        failed_edits: Ok(()),
+        complaint: Err("answers are read by our own plugin, not by it"),
+    },
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],
 };
 
@@ -70,6 +74,6 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "edit",
             json!({"filePath": full(project, file), "oldString": old, "newString": new}),
         ),
-        Step::Tool(name, input) => ToolCall::named(name, input.clone()),
+        Step::Malformed => ToolCall::named("bash", json!({"comand": "true"})),
     }
 }

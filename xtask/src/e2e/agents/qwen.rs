@@ -19,7 +19,11 @@ pub const QWEN: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { sees_rejected: false, sees_failed_edits: true },
+    sight: Sight {
+        malformed: Err("no hook of it is told of calls that lack an argument"),
+        failed_edits: Ok(()),
+        complaint: Ok(&["hook"]),
+    },
     settings: &[".qwen/settings.json"],
 };
 
@@ -50,6 +54,6 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "edit",
             json!({"file_path": full(project, file), "old_string": old, "new_string": new}),
         ),
-        Step::Tool(name, input) => ToolCall::named(name, input.clone()),
+        Step::Malformed => ToolCall::named("run_shell_command", json!({"comand": "true"})),
     }
 }

@@ -51,7 +51,7 @@ fn whole(body: &Value, reply: &Reply) -> Response {
 
 fn stream(body: &Value, reply: &Reply) -> Response {
     let mut events = vec![json!({"type": "message_start", "message": message(body, &[], Value::Null)})];
-    let mut block = |events: &mut Vec<Value>, begin: Value, delta: Value| {
+    let block = |events: &mut Vec<Value>, begin: Value, delta: Value| {
         let index = events.iter().filter(|event| event["type"] == "content_block_start").count();
         events.push(json!({"type": "content_block_start", "index": index, "content_block": begin}));
         events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));

@@ -13,6 +13,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use http::{Request, Response};
 use serde_json::{Value, json};
@@ -47,8 +48,8 @@ pub enum Step {
         /// What is to stand there.
         new: String,
     },
-    /// A call of this tool with these arguments, whatever they are.
-    Tool(&'static str, Value),
+    /// A call of the shell's tool that lacks the command.
+    Malformed,
 }
 
 /// One command line.
@@ -64,6 +65,11 @@ pub fn read(file: &str) -> Turn {
 /// One replaced line.
 pub fn edit(file: &str, old: &str, new: &str) -> Turn {
     Turn::Calls(vec![Step::Edit { file: file.to_owned(), old: old.to_owned(), new: new.to_owned() }])
+}
+
+/// One call without what it needs.
+pub fn malformed() -> Turn {
+    Turn::Calls(vec![Step::Malformed])
 }
 
 /// A tool call as an agent spells it.
@@ -158,10 +164,8 @@ impl Dialect {
 struct Script {
     turns: Vec<Reply>,
     next: usize,
-    /// The bodies of the requests that asked for a turn, in order.
-    received: Vec<Value>,
-    /// What was asked for beside turns: method and path.
-    aside: Vec<String>,
+    /// The requests that asked for a turn, in order, and when they came.
+    received: Vec<(Instant, Value)>,
 }
 
 fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
@@ -174,7 +178,7 @@ fn take_turn(script: &Mutex<Script>, body: &Value, offers_tools: bool) -> Reply 
         return Reply::say("ok");
     }
     let mut script = lock(script);
-    script.received.push(body.clone());
+    script.received.push((Instant::now(), body.clone()));
     let turn = script.turns.get(script.next).cloned();
     script.next += 1;
     turn.unwrap_or_else(|| Reply::say(LAST_WORD))
@@ -233,11 +237,11 @@ impl Model {
         let script = lock(&self.script);
         let calls: Vec<Vec<String>> =
             script.turns.iter().map(|turn| turn.calls.iter().map(|(id, _)| id.clone()).collect()).collect();
-        let after = |turn: usize| script.received.get(turn + 1).map(|body| self.news(body, &calls[turn]));
+        let after =
+            |turn: usize| script.received.get(turn + 1).map(|(_, body)| self.news(body, &calls[turn]));
         Received {
             answers: (0..calls.len()).map_while(after).collect(),
-            beginning: script.received.first().map(everything).unwrap_or_default(),
-            aside: script.aside.clone(),
+            pace: script.received.windows(2).map(|pair| pair[1].0 - pair[0].0).collect(),
         }
     }
 
@@ -268,12 +272,11 @@ impl Drop for Model {
 }
 
 fn heard(dialect: Dialect, request: &Request, script: &Mutex<Script>) -> Response {
-    if request.method != "POST" {
-        let mut script = lock(script);
-        script.aside.push(format!("{} {}", request.method, request.path));
-        return Response::json(&json!({"object": "list", "data": [], "models": []}));
+    match request.method.as_str() {
+        "POST" => dialect.answer(request, script),
+        // Lists of models, and whether anybody is there.
+        _ => Response::json(&json!({"object": "list", "data": [], "models": []})),
     }
-    dialect.answer(request, script)
 }
 
 /// A turn with the agent's own tool names.
@@ -290,10 +293,8 @@ pub enum Spelled {
 pub struct Received {
     /// After each turn that was answered: all texts that came with the results.
     pub answers: Vec<String>,
-    /// All texts of the first request.
-    pub beginning: String,
-    /// Requests that asked for no turn.
-    pub aside: Vec<String>,
+    /// From each request for a turn to the next: the time that the agent took for what the turn asked.
+    pub pace: Vec<Duration>,
 }
 
 /// Every text in a value, in its order.
