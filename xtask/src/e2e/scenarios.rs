@@ -361,11 +361,10 @@ fn disabled(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), F
 }
 
 fn no_complaint(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(), Fault> {
-    let signs = agent.sight.complaint.unwrap_or_default();
-    let complains = |stage: &Stage, run: &Run| {
+    let is_complaint = agent.sight.complaint?;
+    let complaint = |stage: &Stage, run: &Run| {
         let log = fs::read_to_string(stage.folder("debug.log")).unwrap_or_default();
-        let told = [log.as_str(), &run.stdout, &run.stderr].join("\n");
-        signs.iter().find(|sign| told.contains(**sign)).map(|sign| line_with(&told, sign))
+        log.lines().chain(run.stderr.lines()).find(|line| is_complaint(line)).map(str::to_owned)
     };
     let stage = Stage::set(agent, tools)?;
     write_check(&stage)?;
@@ -382,20 +381,14 @@ fn no_complaint(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<
         Turn::Say("done"),
     ];
     let run = stage.play(&turns)?;
-    let complaint = complains(&stage, &run);
-    ensure(&run, &format!("no complaint: {complaint:?}"), complaint.is_none())?;
+    let told = complaint(&stage, &run);
+    ensure(&run, &format!("it complains of nothing: {told:?}"), told.is_none())?;
     // The same signs must show when an answer really is no good, or looking for them proves nothing.
     let wrong =
         r#"{"hookSpecificOutput":{"hookEventName":7,"permissionDecision":[]},"decision":5,"continue":"x"}"#;
     replace_binary(&stage.unstuck(), &format!("echo '{wrong}'"))?;
     let run = stage.play(&turns)?;
-    ensure(&run, "a bad answer is complained of", complains(&stage, &run).is_some())
-}
-
-fn line_with(text: &str, sign: &str) -> String {
-    let line = text.lines().find(|line| line.contains(sign)).unwrap_or_default();
-    let at = line.find(sign).unwrap_or_default();
-    line.chars().skip(line[..at].chars().count().saturating_sub(100)).take(400).collect()
+    ensure(&run, "a bad answer is complained of", complaint(&stage, &run).is_some())
 }
 
 fn uninstall(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(), Fault> {

@@ -26,7 +26,9 @@ pub const CLAUDE: Agent = Agent {
     sight: Sight {
         malformed: Ok(()),
         failed_edits: Ok(()),
-        complaint: Ok(&["Hook JSON output validation failed", "hook error"]),
+        complaint: Ok(|line| {
+            line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
+        }),
     },
     settings: &[".claude/settings.json"],
 };

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Sight, TASK};
+use super::{Agent, IS_NOT_TOLD, Sight, TASK};
 use crate::Fault;
 use crate::e2e::model::{Arguments, Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -20,9 +20,9 @@ pub const CODEX: Agent = Agent {
     start,
     call,
     sight: Sight {
-        malformed: Err("no hook of it is told of calls that lack an argument"),
+        malformed: Err(IS_NOT_TOLD),
         failed_edits: Err("no hook of it is told of patches that do not fit"),
-        complaint: Ok(&["hook"]),
+        complaint: Ok(|line| line.starts_with("hook: ") && line.ends_with(" Failed")),
     },
     settings: &[".codex/config.toml", ".codex/hooks.json"],
 };
@@ -55,7 +55,7 @@ fn start(stage: &Stage) -> Command {
     let mut command = stage.clean(stage.program().join(".bin/codex"));
     // A person approves the hooks once, by hand; the scripted run cannot.
     command.args(["exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]);
-    command.args(["--json", TASK]);
+    command.arg(TASK);
     command
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Sight, TASK, full};
+use super::{Agent, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -19,7 +19,7 @@ pub const COPILOT: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { malformed: Ok(()), failed_edits: Ok(()), complaint: Ok(&["hook"]) },
+    sight: Sight { malformed: Ok(()), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
 };
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Sight, TASK, full};
+use super::{Agent, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -19,11 +19,7 @@ pub const GEMINI: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight {
-        malformed: Err("no hook of it is told of calls that lack an argument"),
-        failed_edits: Ok(()),
-        complaint: Ok(&["hook"]),
-    },
+    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
     settings: &[".gemini/settings.json"],
 };
 

@@ -19,6 +19,10 @@ use super::programs::Package;
 use super::stage::Stage;
 use crate::Fault;
 
+/// Why some of them cannot be asked.
+const SAYS_NOTHING: &str = "it says nothing of an answer that it does not understand";
+const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
+
 /// What every agent is asked to do; what it does is in the script.
 const TASK: &str = "Do the scripted work.";
 
@@ -51,8 +55,8 @@ pub struct Sight {
     pub malformed: Result<(), &'static str>,
     /// Does an edit that finds nothing to replace?
     pub failed_edits: Result<(), &'static str>,
-    /// Does the agent say somewhere that a hook's answer was no good? Then this is in what it prints, or in its log.
-    pub complaint: Result<&'static [&'static str], &'static str>,
+    /// Does the agent say that a hook's answer was no good? Then such a line of its log or of its standard error is this.
+    pub complaint: Result<fn(&str) -> bool, &'static str>,
 }
 
 impl Agent {

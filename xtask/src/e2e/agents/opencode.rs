@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Sight, TASK, full};
+use super::{Agent, IS_NOT_TOLD, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -28,9 +28,9 @@ pub const OPENCODE: Agent = Agent {
     start,
     call,
     sight: Sight {
-        malformed: Err("no hook of it is told of calls that lack an argument"),
+        malformed: Err(IS_NOT_TOLD),
         failed_edits: Ok(()),
-        complaint: Err("answers are read by our own plugin, not by it"),
+        complaint: Err("our own plugin reads the answers"),
     },
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],
 };

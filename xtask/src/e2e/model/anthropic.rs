@@ -25,8 +25,8 @@ fn stop_reason(reply: &Reply) -> &'static str {
     if reply.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 
-fn message(body: &Value, content: &[Value], stop_reason: Value) -> Value {
-    json!({"id": "msg_scripted", "type": "message", "role": "assistant", "model": body["model"], "content": content,
+fn message(body: &Value, reply: &Reply, content: &[Value], stop_reason: Value) -> Value {
+    json!({"id": format!("msg_{}", reply.id), "type": "message", "role": "assistant", "model": body["model"], "content": content,
         "stop_reason": stop_reason, "stop_sequence": null,
         "usage": {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 5}})
 }
@@ -46,11 +46,12 @@ fn whole(body: &Value, reply: &Reply) -> Response {
     content.extend(reply.calls.iter().map(|(id, call)| {
         json!({"type": "tool_use", "id": id, "name": call.name, "input": input(&call.arguments)})
     }));
-    Response::json(&message(body, &content, stop_reason(reply).into()))
+    Response::json(&message(body, reply, &content, stop_reason(reply).into()))
 }
 
 fn stream(body: &Value, reply: &Reply) -> Response {
-    let mut events = vec![json!({"type": "message_start", "message": message(body, &[], Value::Null)})];
+    let mut events =
+        vec![json!({"type": "message_start", "message": message(body, reply, &[], Value::Null)})];
     let block = |events: &mut Vec<Value>, begin: Value, delta: Value| {
         let index = events.iter().filter(|event| event["type"] == "content_block_start").count();
         events.push(json!({"type": "content_block_start", "index": index, "content_block": begin}));

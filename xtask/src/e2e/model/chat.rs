@@ -44,14 +44,14 @@ fn whole(body: &Value, reply: &Reply) -> Response {
         message["tool_calls"] = tool_calls(reply).into();
     }
     Response::json(
-        &json!({"id": "chatcmpl-scripted", "object": "chat.completion", "created": 1, "model": body["model"],
+        &json!({"id": format!("chatcmpl-{}", reply.id), "object": "chat.completion", "created": 1, "model": body["model"],
         "usage": usage(), "choices": [{"index": 0, "message": message, "finish_reason": finish(reply)}]}),
     )
 }
 
 fn stream(body: &Value, reply: &Reply) -> Response {
     let chunk = |choices: Value, usage: Value| {
-        json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": body["model"],
+        json!({"id": format!("chatcmpl-{}", reply.id), "object": "chat.completion.chunk", "created": 1, "model": body["model"],
             "choices": choices, "usage": usage})
     };
     let choice = |delta: Value, finish: Value| {

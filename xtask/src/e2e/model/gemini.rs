@@ -45,7 +45,7 @@ fn content(reply: &Reply) -> Value {
     }));
     json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
-        "modelVersion": "scripted", "responseId": "scripted"})
+        "modelVersion": "scripted", "responseId": reply.id})
 }
 
 /// The smallest value that fits a schema.

@@ -100,6 +100,8 @@ impl ToolCall {
 /// What a model answers to one request, ready to be put on the wire.
 #[derive(Debug, Clone, Default)]
 struct Reply {
+    /// No two answers have the same: agents take answers with one id for parts of one.
+    id: String,
     text: String,
     /// The calls with their ids.
     calls: Vec<(String, ToolCall)>,
@@ -107,7 +109,7 @@ struct Reply {
 
 impl Reply {
     fn say(text: impl Into<String>) -> Reply {
-        Reply { text: text.into(), calls: Vec::new() }
+        Reply { text: text.into(), ..Reply::default() }
     }
 }
 
@@ -164,6 +166,7 @@ impl Dialect {
 struct Script {
     turns: Vec<Reply>,
     next: usize,
+    answered: usize,
     /// The requests that asked for a turn, in order, and when they came.
     received: Vec<(Instant, Value)>,
 }
@@ -174,14 +177,16 @@ fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
 
 /// The next turn for a request that offers tools; one without tools is an aside (a title, a summary) and moves nothing.
 fn take_turn(script: &Mutex<Script>, body: &Value, offers_tools: bool) -> Reply {
-    if !offers_tools {
-        return Reply::say("ok");
-    }
     let mut script = lock(script);
+    script.answered += 1;
+    let id = format!("scripted_{}", script.answered);
+    if !offers_tools {
+        return Reply { id, ..Reply::say("ok") };
+    }
     script.received.push((Instant::now(), body.clone()));
     let turn = script.turns.get(script.next).cloned();
     script.next += 1;
-    turn.unwrap_or_else(|| Reply::say(LAST_WORD))
+    Reply { id, ..turn.unwrap_or_else(|| Reply::say(LAST_WORD)) }
 }
 
 /// A model that is listening.
@@ -221,7 +226,7 @@ impl Model {
         let turns = turns.into_iter().map(|turn| match turn {
             Spelled::Say(text) => Reply::say(text),
             Spelled::Calls(calls) => {
-                Reply { text: String::new(), calls: calls.into_iter().map(&mut name).collect() }
+                Reply { calls: calls.into_iter().map(&mut name).collect(), ..Reply::default() }
             }
         });
         *lock(&self.script) = Script { turns: turns.collect(), ..Script::default() };

@@ -14,14 +14,15 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
         return Response::not_found();
     }
     let offers_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-    let items = items(&take_turn(script, body, offers_tools));
-    let whole = json!({"id": "resp_scripted", "object": "response", "status": "completed", "model": body["model"],
+    let reply = take_turn(script, body, offers_tools);
+    let (id, items) = (format!("resp_{}", reply.id), items(&reply));
+    let whole = json!({"id": id, "object": "response", "status": "completed", "model": body["model"],
         "output": items, "usage": {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 15}});
     if body["stream"] != true {
         return Response::json(&whole);
     }
-    let created = json!({"id": "resp_scripted", "status": "in_progress"});
+    let created = json!({"id": id, "status": "in_progress"});
     let mut events = vec![json!({"type": "response.created", "response": created})];
     for (index, item) in items.iter().enumerate() {
         for kind in ["response.output_item.added", "response.output_item.done"] {
@@ -36,7 +37,7 @@ fn items(reply: &Reply) -> Vec<Value> {
     let mut items = Vec::new();
     if !reply.text.is_empty() {
         items.push(
-            json!({"type": "message", "role": "assistant", "id": "msg_scripted", "status": "completed",
+            json!({"type": "message", "role": "assistant", "id": format!("msg_{}", reply.id), "status": "completed",
             "content": [{"type": "output_text", "text": reply.text, "annotations": []}]}),
         );
     }
