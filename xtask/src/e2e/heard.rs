@@ -59,3 +59,25 @@ fn longest_fixed(text: &str) -> &str {
     let fixed = text.split(['{', '}']).step_by(2);
     fixed.max_by_key(|words| words.len()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_known_by_its_fixed_words() {
+        let words = Words::read().unwrap();
+        let hint = "tool result\nThis is failure number 2 with the same cause: x (y). A repeat gives the same result until \
+                    something relevant changes; reading, searching and any other approach remain open.";
+        assert_eq!(words.heard(hint), Some(Rung::Hint));
+        assert_eq!(words.heard("Blocked by unstuck: whatever"), Some(Rung::Refusal));
+        assert_eq!(words.heard("gauge 7 disagrees with gauge 4"), None);
+    }
+
+    #[test]
+    fn no_text_is_known_by_words_so_short_that_others_say_them() {
+        for (rung, words) in Words::read().unwrap().texts {
+            assert!(words.len() >= 20, "{rung:?}: {words:?}");
+        }
+    }
+}

@@ -260,13 +260,10 @@ fn spoken_of(stage: &Stage, run: &Run, words: &Words, from: usize) -> Result<(),
     let heard = |turn: usize| words.heard(&run.received.answers[turn]);
     ensure(run, "the second failure is spoken of", heard(from + 1) >= Some(Rung::Hint))?;
     ensure(run, "and the third", heard(from + 2) >= Some(Rung::Hint))?;
+    // What was refused never ran, so it did not fail once more.
+    let failed = (from..from + 3).filter(|turn| heard(*turn) != Some(Rung::Refusal)).count();
     let failures = errors(&stage.timeline()?);
-    let count = failures.len();
-    ensure(
-        run,
-        &format!("they are in the timeline ({count} failures: {failures:?})"),
-        (1..=3).contains(&count),
-    )
+    ensure(run, &format!("each failure is counted once ({failed}): {failures:?}"), failures.len() == failed)
 }
 
 fn parallel(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault> {

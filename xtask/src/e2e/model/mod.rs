@@ -317,3 +317,79 @@ fn gather<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// A conversation of one call and its result, as agents send it back.
+    fn answered(dialect: Dialect, id: &str) -> Value {
+        let tools = json!([{"name": "run", "functionDeclarations": []}]);
+        match dialect {
+            Dialect::Anthropic => json!({"tools": tools, "messages": [
+                {"role": "user", "content": "begin"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "run", "input": {"own": "words"}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "low water"}]},
+                {"role": "system", "content": "a hint"}]}),
+            Dialect::Chat => json!({"tools": tools, "messages": [
+                {"role": "user", "content": "begin"},
+                {"role": "assistant", "tool_calls": [{"id": id, "function": {"name": "run", "arguments": "own words"}}]},
+                {"role": "tool", "tool_call_id": id, "content": "low water"},
+                {"role": "user", "content": "a hint"}]}),
+            Dialect::Responses => json!({"tools": tools, "input": [
+                {"type": "message", "role": "user", "content": "begin"},
+                {"type": "function_call", "call_id": id, "name": "run", "arguments": "own words"},
+                {"type": "message", "role": "developer", "content": "a hint"},
+                {"type": "function_call_output", "call_id": id, "output": "low water"}]}),
+            // Gemini CLI does not give ids back in every version.
+            Dialect::Gemini => json!({"tools": tools, "contents": [
+                {"role": "user", "parts": [{"text": "begin"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "run", "args": {"own": "words"}}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "run", "response": {"output": "low water, a hint"}}}]}]}),
+        }
+    }
+
+    fn post(model: &Model, path: &str, body: &str, how: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, model.port())).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: model.example\r\n{how}\r\n\r\n");
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[track_caller]
+    fn check(dialect: Dialect, path: &str) {
+        let model = Model::start(dialect).unwrap();
+        let call = ToolCall::named("run", json!({"line": "ls"}));
+        model.rehearse(vec![Spelled::Calls(vec![call]), Spelled::Say("that was it")]);
+        let aside = json!({"messages": [], "stream": true}).to_string();
+        let first =
+            json!({"tools": [{"name": "run", "functionDeclarations": []}], "stream": true}).to_string();
+        let second = answered(dialect, "call_scripted_0001").to_string();
+
+        post(&model, path, &aside, &format!("Content-Length: {}", aside.len()));
+        let called = post(&model, path, &first, &format!("Content-Length: {}", first.len()));
+        let in_chunks = format!("{:x}\r\n{second}\r\n0\r\n\r\n", second.len());
+        let said = post(&model, path, &in_chunks, "Transfer-Encoding: chunked");
+
+        assert!(called.contains("call_scripted_0001") && called.contains("run"), "{called}");
+        assert!(said.contains("that was it"), "{said}");
+        let received = model.received();
+        assert_eq!(received.answers.len(), 1);
+        let answer = &received.answers[0];
+        assert!(answer.contains("low water") && answer.contains("a hint"), "{answer}");
+        assert!(!answer.contains("words") && !answer.contains("begin"), "{answer}");
+    }
+
+    #[test]
+    fn a_model_plays_its_turns_and_keeps_what_came_with_the_results() {
+        check(Dialect::Anthropic, "/v1/messages?beta=true");
+        check(Dialect::Responses, "/v1/responses");
+        check(Dialect::Chat, "/v1/chat/completions");
+        check(Dialect::Gemini, "/v1beta/models/scripted:streamGenerateContent?alt=sse");
+    }
+}
