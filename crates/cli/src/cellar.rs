@@ -124,6 +124,11 @@ impl Cellar {
         self.folder.as_deref().ok_or(CommandError::NoHome)
     }
 
+    /// The same folder, made where it is not there, and nobody else's.
+    pub(crate) fn make_folder(&self) -> Result<PathBuf, CommandError> {
+        Ok(Root::open(self.folder()?, self.believed())?.path().to_owned())
+    }
+
     /// The desk that doors hand their entries to, with the patience of a hook.
     pub(crate) fn desk<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
         let store = self.settings.store();
@@ -132,6 +137,7 @@ impl Cellar {
         Desk {
             keeper: self.keeper(cleaner, store.wait_before, store.wait_after),
             cleaner,
+            deadline: None,
             bounds: Bounds { input: bytes(output.input), head: bytes(output.head), tail: bytes(output.tail) },
             lang: self.lang(),
         }
@@ -173,19 +179,19 @@ impl Cellar {
         Cleaner::new(self.home.as_deref().and_then(Path::to_str), environment)
     }
 
-    pub(crate) fn mode(&self) -> Mode {
-        match self.settings.ladder().mode {
-            settings::Mode::Shadow => Mode::Shadow,
-            settings::Mode::Advise => Mode::Advise,
-            settings::Mode::Enforce => Mode::Enforce,
-        }
+    /// How far the ladder may go, for all tools and for single ones.
+    pub(crate) fn modes(&self) -> Modes {
+        let ladder = self.settings.ladder();
+        let named = ladder.tools.0.into_iter().map(|(name, each)| (name, mode(each)));
+        Modes { others: mode(ladder.mode), named: named.collect() }
     }
 
     fn bench(&self) -> Bench {
         Bench {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
-            modes: Modes::all(self.mode()),
+            modes: self.modes(),
             lang: self.lang(),
+            hold_max: self.settings.hook().hold_max,
             seal_after: time::span_ms(self.settings.store().seal_after),
             problems: self.problem_ages(),
         }
@@ -208,6 +214,15 @@ impl Cellar {
             settings::Filesystem::Local => Some(Filesystem::Local),
             settings::Filesystem::Network => Some(Filesystem::Network { name: "as configured".to_owned() }),
         }
+    }
+}
+
+/// The store's own word for a mode of the settings.
+fn mode(mode: settings::Mode) -> Mode {
+    match mode {
+        settings::Mode::Shadow => Mode::Shadow,
+        settings::Mode::Advise => Mode::Advise,
+        settings::Mode::Enforce => Mode::Enforce,
     }
 }
 

@@ -1,21 +1,32 @@
 //! The desk behind every door: what happened is judged and cleaned here, and handed down to the store. Doors differ only in
 //! how they read what comes in and how they say what goes out.
 
+use std::sync::Arc;
+
 use unstuck_judge::retry::Draw;
-use unstuck_judge::{Call, Lang, Observation, Rules};
+use unstuck_judge::{Again, Call, Lang, Observation, Rules};
 use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
+use unstuck_wire::time;
+
+use crate::deadline::Deadline;
 
 /// No call takes longer than a month; a longer time is a mistake.
 const LONGEST_CALL_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 /// The most that is quoted to a model at once.
 const QUOTED_MAX: usize = 2000;
+/// How many recommendations go with what the ladder says, where there is room.
+const ADVICE: usize = 2;
+/// The most of one of them.
+const ADVICE_MAX: usize = 300;
 
 /// Takes what happened, one thing after the other.
 pub(crate) struct Desk<'a> {
     pub(crate) keeper: Keeper<'a>,
     pub(crate) cleaner: &'a Cleaner,
+    /// When this process has to end, where it has to.
+    pub(crate) deadline: Option<Arc<Deadline>>,
     pub(crate) bounds: Bounds,
     pub(crate) lang: Lang,
 }
@@ -37,7 +48,7 @@ impl Desk<'_> {
     pub(crate) fn before(&mut self, who: Who, key: &str, call: &Call, user_spoke: bool, now: u64) -> Answer {
         let mut asked = Asked::new(self.cleaner, &self.bounds, who, key, call);
         asked.user_spoke = user_spoke;
-        self.keeper.keep(&Entry::Asked(Box::new(asked)), now)
+        self.note(&Entry::Asked(Box::new(asked)), now)
     }
 
     /// A call ended. The report is there for every result, a success too.
@@ -59,8 +70,18 @@ impl Desk<'_> {
             let may_repeat = report.verdict.may_repeat(&report.diagnosis);
             RetryAsk { may_repeat, draw }
         });
-        let answer = self.keeper.keep(&Entry::Ended(Box::new(ended)), now);
-        (answer, self.readable(report))
+        ended.again_after = match report.verdict.again {
+            Again::After(wait) => Some(time::span_ms(wait)),
+            Again::Now | Again::IfChanged | Again::Never => None,
+        };
+        let report = self.readable(report);
+        ended.advice = report
+            .recommendations
+            .iter()
+            .take(ADVICE)
+            .map(|advice| self.cleaner.line(advice, ADVICE_MAX))
+            .collect();
+        (self.note(&Entry::Ended(Box::new(ended)), now), report)
     }
 
     /// The same report as it may be read by a model: what an output hides in it is shown as what it is.
@@ -72,8 +93,15 @@ impl Desk<'_> {
         report
     }
 
-    /// Anything else.
+    /// Anything that happened.
     pub(crate) fn note(&mut self, entry: &Entry, now: u64) -> Answer {
-        self.keeper.keep(entry, now)
+        if let Some(deadline) = &self.deadline {
+            deadline.hold(entry);
+        }
+        let answer = self.keeper.keep(entry, now);
+        if let Some(deadline) = &self.deadline {
+            deadline.let_go();
+        }
+        answer
     }
 }

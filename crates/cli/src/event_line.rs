@@ -158,6 +158,8 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
             ("◔", say("budget", "额度"), parts(&[&field("name"), state]))
         }
         EventType::Breaker => ("⏻", say("breaker", "熔断"), parts(&[&field("name"), &field("state")])),
+        EventType::FalseAlarm => ("⚐", say("false alarm", "误报"), parts(&[&label(body), &field("rule")])),
+        EventType::ToolRewritten => ("✎", say("rewritten", "改写"), field("text").into_owned()),
         EventType::ProblemNew => ("★", say("new", "新问题"), problem(body)),
         EventType::ProblemRegressed => ("⟲", say("regressed", "复发"), problem(body)),
         EventType::Alert => ("⚑", say("alert", "告警"), parts(&[&field("name"), &field("text")])),

@@ -85,6 +85,8 @@ pub(crate) enum CommandError {
     NotKept { why: String },
     #[error("no folder to keep anything in: neither XDG_STATE_HOME nor HOME is set")]
     NoHome,
+    #[error("this takes a brake off, and nobody sits at a terminal: an agent must not free itself")]
+    NoPerson,
     #[error("whoever read our output has gone")]
     ReaderGone,
 }
@@ -139,7 +141,9 @@ impl CommandError {
             | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
-            CommandError::TooShort { .. } | CommandError::Ambiguous { .. } => ExitStatus::Usage,
+            CommandError::TooShort { .. } | CommandError::Ambiguous { .. } | CommandError::NoPerson => {
+                ExitStatus::Usage
+            }
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }

@@ -5,6 +5,7 @@ mod call_page;
 mod cellar;
 mod columns;
 mod commands;
+mod deadline;
 mod deliver;
 mod desk;
 mod event_line;
@@ -15,7 +16,9 @@ mod knowledge;
 mod lines;
 mod moment;
 mod nearest;
+mod person;
 mod plain;
+mod post;
 mod problem_page;
 mod progress;
 mod reader;
@@ -24,6 +27,7 @@ mod removed;
 mod settings;
 mod since;
 mod summary;
+mod switch;
 mod ui;
 mod wire_call;
 
@@ -62,12 +66,15 @@ enum Command {
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Hook(commands::hook::HookArgs),
     Log(commands::log::LogArgs),
+    Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
     Purge(commands::purge::PurgeArgs),
     Replay(commands::replay::ReplayArgs),
+    Resume(commands::resume::ResumeArgs),
     Rules(commands::rules::RulesArgs),
     Show(commands::show::ShowArgs),
     Stats(commands::stats::StatsArgs),
+    Status(commands::status::StatusArgs),
 }
 
 fn main() -> ExitCode {
@@ -130,12 +137,15 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
+        Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
         Command::Purge(args) => commands::purge::run(ui, cellar, args),
         Command::Replay(args) => commands::replay::run(ui, cellar, args),
+        Command::Resume(args) => commands::resume::run(ui, cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
         Command::Show(args) => commands::show::run(ui, cellar, args),
         Command::Stats(args) => commands::stats::run(ui, cellar, args),
+        Command::Status(args) => commands::status::run(ui, cellar, args),
     }
 }
 

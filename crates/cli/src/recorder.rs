@@ -110,6 +110,7 @@ impl<'a> Recorder<'a> {
         let session = if call.trace.is_empty() { "replay" } else { &call.trace };
         Who {
             host: Clean::from("replay"),
+            hook: Clean::default(),
             session: self.cleaner.name(session, NAME_MAX),
             agent: self.cleaner.name(&call.agent, NAME_MAX),
             cwd: Clean::default(),

@@ -1,24 +1,31 @@
 //! The rows of a session and of its calls, as the record needs them: found, made, and closed.
 
 use rusqlite::{OptionalExtension, Row};
+use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::Rung;
 use unstuck_wire::clean::Clean;
 
 use crate::entry::{Asked, Ended, Finding, Who};
+use crate::heard;
 use crate::record::{Clerk, Said};
 use crate::state::CallState;
 
 /// The call with the host's name for it. That the name is not empty must be said: SQLite uses an index over such names only
 /// where it can see that.
-const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life
+const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND key = ?2 AND key <> ''";
 
 /// The first open call of those that are alike and have no name.
-const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life
+const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
     ORDER BY id LIMIT 1";
+
+/// The latest open call that is the same, whatever its name.
+const FIND_SAME: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge
+    FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND state = 'executing' ORDER BY id DESC LIMIT 1";
 
 /// The last attempt at the same call.
 const LAST_ATTEMPT: &str =
@@ -35,6 +42,8 @@ pub(crate) struct Found {
     pub(crate) asked_at: u64,
     pub(crate) attempt: u32,
     pub(crate) rung_before: Rung,
+    /// The rule behind its refusal.
+    pub(crate) charge: Option<String>,
     pub(crate) life: String,
 }
 
@@ -48,6 +57,7 @@ impl Found {
             attempt: row.get(3)?,
             rung_before: row.get::<_, String>(4)?.parse().unwrap_or(Rung::Observe),
             life: row.get(5)?,
+            charge: row.get(6)?,
         })
     }
 }
@@ -55,6 +65,7 @@ impl Found {
 impl Clerk<'_> {
     /// The session's number; it is made when it is first heard of.
     pub(crate) fn session(&self, who: &Who) -> Result<i64, rusqlite::Error> {
+        heard::note(self.connection, who)?;
         self.connection
             .prepare_cached(
                 "INSERT INTO session (name, host, cwd, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?4)
@@ -71,6 +82,47 @@ impl Clerk<'_> {
             return Ok(None);
         }
         self.connection.prepare_cached(FIND)?.query_row((session, &**key), Found::read).optional()
+    }
+
+    /// The latest open call that is the same.
+    pub(crate) fn find_same(
+        &self,
+        session: i64,
+        who: &Who,
+        print: &Fingerprint,
+    ) -> Result<Option<Found>, rusqlite::Error> {
+        self.connection
+            .prepare_cached(FIND_SAME)?
+            .query_row((session, print.as_str(), &*who.agent), Found::read)
+            .optional()
+    }
+
+    /// Why a call was refused, and where the world stood.
+    pub(crate) fn note_stance(
+        &self,
+        call: i64,
+        charge: Option<&str>,
+        world: Option<u32>,
+    ) -> Result<(), rusqlite::Error> {
+        self.connection
+            .prepare_cached("UPDATE call SET charge = ?2, world = ?3 WHERE id = ?1")?
+            .execute((call, charge, world))
+            .map(|_| ())
+    }
+
+    /// When the same call may work again, and where the world stands now.
+    pub(crate) fn note_again(
+        &self,
+        call: i64,
+        at: u64,
+        ended: &Ended,
+        world: u32,
+    ) -> Result<(), rusqlite::Error> {
+        let again_at = ended.again_after.map(|wait| at.saturating_add(wait).cast_signed());
+        self.connection
+            .prepare_cached("UPDATE call SET again_at = ?2, world = ?3 WHERE id = ?1")?
+            .execute((call, again_at, world))
+            .map(|_| ())
     }
 
     /// The call that a result without a name belongs to: the first of the same calls that is still open.
@@ -229,6 +281,7 @@ mod tests {
             (FIND, "call_by_key"),
             (FIND_NAMELESS, "call_nameless"),
             (LAST_ATTEMPT, "call_by_print"),
+            (FIND_SAME, "call_by_print"),
             (IS_REPEAT, "call_unrecovered"),
         ] {
             let plan = database::plan(&connection, sql);

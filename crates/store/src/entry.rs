@@ -43,6 +43,8 @@ impl Default for Bounds {
 pub struct Who {
     /// The door it comes through.
     pub host: Clean,
+    /// The program's own name for the hook that told of it; empty where it is not the first to tell of.
+    pub hook: Clean,
     /// The session's name.
     pub session: Clean,
     /// The agent's name; `main`, or a sub-agent's.
@@ -201,6 +203,10 @@ pub struct Ended {
     pub finding: Option<Finding>,
     /// What whoever runs the call needs to send it again by itself; `None` where nobody would.
     pub retry: Option<RetryAsk>,
+    /// After how long the same call may work again, of a failure that passes by itself, in milliseconds.
+    pub again_after: Option<u64>,
+    /// Sentences that may help, the most useful first. They go with what the ladder says, as far as there is room.
+    pub advice: Vec<Clean>,
 }
 
 /// What the retry policy needs to know beyond what is stored.
@@ -239,7 +245,17 @@ impl Ended {
             [only] => cleaner.output(only, bounds.head, bounds.tail),
             _ => cleaner.output(&printed.join(&b'\n'), bounds.head, bounds.tail),
         };
-        Ended { asked, took_ms: None, outcome: observation.outcome, output, ending, finding, retry: None }
+        Ended {
+            asked,
+            took_ms: None,
+            outcome: observation.outcome,
+            output,
+            ending,
+            finding,
+            retry: None,
+            again_after: None,
+            advice: Vec::new(),
+        }
     }
 }
 
@@ -282,6 +298,25 @@ pub enum Ruling {
     Denied,
 }
 
+/// A call that is spoken of after it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The one with the host's name.
+    Key(Clean),
+    /// The latest open one that is the same call; the host gives no name.
+    Same(Fingerprint),
+}
+
+impl Which {
+    /// The call with this name, or the one that is the same where there is no name.
+    pub fn new(cleaner: &Cleaner, key: &str, call: Option<&Call>) -> Which {
+        match call.filter(|_| key.is_empty()) {
+            Some(call) => Which::Same(fingerprint::call(call)),
+            None => Which::Key(cleaner.name(key, NAME_MAX)),
+        }
+    }
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
@@ -295,13 +330,30 @@ pub enum Entry {
     Ruled {
         /// In whose session.
         who: Who,
-        /// The host's name for the call.
-        key: Clean,
+        /// Which call.
+        which: Which,
         /// What was decided.
         ruling: Ruling,
     },
     /// The user said something.
     UserSpoke(Who),
+    /// A call that went on by itself after its answer ended now.
+    Later {
+        /// In whose session.
+        who: Who,
+        /// The host's name for the call.
+        key: Clean,
+        /// How it ended.
+        outcome: Outcome,
+        /// What is said of it.
+        line: Clean,
+    },
+    /// A session begins, or goes on.
+    Began(Who),
+    /// The memory of the conversation was cut short: what was told before is forgotten.
+    Shortened(Who),
+    /// A sub-agent is done: nothing of it can still be running.
+    AgentDone(Who),
     /// The session is over: nothing of it can still be running.
     Over(Who),
     /// We failed at something.

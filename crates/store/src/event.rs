@@ -41,6 +41,10 @@ vocabulary! {
         Budget = "budget",
         /// A circuit breaker opened, probes or closed. `{name, state}`
         Breaker = "breaker",
+        /// A refused call went well later, and nothing had changed. `{refused, rule, label, lowered}`
+        FalseAlarm = "false_alarm",
+        /// A call ran with another input than was asked for. `{row, from, to, text}`
+        ToolRewritten = "tool:rewritten",
         /// A cause was met for the first time. `{cause, kind, title}`
         ProblemNew = "problem:new",
         /// A cause that was resolved is back. `{cause, kind, title}`
@@ -63,12 +67,14 @@ impl EventType {
             | EventType::ToolError
             | EventType::ToolEnd
             | EventType::ToolAdvice
-            | EventType::ToolDenied => Channel::Progress,
+            | EventType::ToolDenied
+            | EventType::ToolRewritten => Channel::Progress,
             EventType::Error
             | EventType::ToolSealed
             | EventType::OwnFault
             | EventType::Budget
             | EventType::Breaker
+            | EventType::FalseAlarm
             | EventType::ProblemNew
             | EventType::ProblemRegressed
             | EventType::Alert => Channel::Monitor,

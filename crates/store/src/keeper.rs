@@ -11,7 +11,9 @@ use crate::database;
 use crate::entry::{Entry, OwnFault};
 use crate::error::{Foreign, StoreError};
 use crate::filesystem::Filesystem;
+use crate::hook_times::{self, Phase};
 use crate::record::{Bench, Clerk, Said};
+use crate::rewritten::Rewritten;
 use crate::root::Root;
 use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
@@ -147,6 +149,10 @@ impl<'a> Keeper<'a> {
             | Entry::Retrying(_)
             | Entry::Ruled { .. }
             | Entry::UserSpoke(_)
+            | Entry::Later { .. }
+            | Entry::Began(_)
+            | Entry::Shortened(_)
+            | Entry::AgentDone(_)
             | Entry::Over(_)
             | Entry::OwnFault(_) => self.around.patience.after,
         };
@@ -168,6 +174,21 @@ impl<'a> Keeper<'a> {
         let not_ours =
             |why| StoreError::NotOurs { path: self.around.root.to_owned(), why: Foreign::Found(why) };
         self.root.clone().map_err(not_ours)
+    }
+
+    /// A refused call runs after all, with another input. Says whether that could be recorded: what is not recorded does not
+    /// happen.
+    pub fn rewritten(&mut self, call: i64, rewritten: &Rewritten<'_>, now: u64) -> bool {
+        let Some(store) = &mut self.store else { return false };
+        let lang = self.around.bench.lang;
+        store.write(|connection| rewritten.record(connection, call, now, lang)).unwrap_or(false)
+    }
+
+    /// Writes down how long this process took.
+    pub fn note_time(&self, phase: Phase, took: Duration, now: u64) {
+        if let Ok(root) = &self.root {
+            hook_times::note(root, phase, took, now);
+        }
     }
 
     /// Takes in the whole spool and seals dead calls of every session, in small transactions.
@@ -267,8 +288,12 @@ fn write(
         Entry::Asked(asked) => clerk.asked(asked),
         Entry::Ended(ended) => clerk.ended(ended),
         Entry::Retrying(retrying) => clerk.retrying(retrying),
-        Entry::Ruled { who, key, ruling } => clerk.ruled(who, key, *ruling),
+        Entry::Ruled { who, which, ruling } => clerk.ruled(who, which, *ruling),
         Entry::UserSpoke(who) => clerk.user_spoke(who),
+        Entry::Later { who, key, outcome, line } => clerk.ended_later(who, key, *outcome, line),
+        Entry::Began(who) => clerk.began(who),
+        Entry::Shortened(who) => clerk.shortened(who),
+        Entry::AgentDone(who) => clerk.agent_done(who),
         Entry::Over(who) => clerk.over(who),
         Entry::OwnFault(fault) => clerk.own_fault(fault),
     }

@@ -17,6 +17,9 @@ mod event;
 mod export;
 mod fact;
 mod filesystem;
+mod glance;
+mod heard;
+mod hook_times;
 mod keeper;
 mod life;
 mod migrate;
@@ -29,12 +32,14 @@ mod purge;
 mod record;
 mod removal;
 mod retention;
+mod rewritten;
 mod root;
 #[cfg(test)]
 mod sample;
 mod seal;
 mod session;
 mod spool;
+mod stance;
 mod standing;
 mod state;
 mod stats;
@@ -50,12 +55,16 @@ pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use brake::Retry;
 pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
-    Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Who,
+    Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Which,
+    Who,
 };
 pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
 pub use export::{Exported, Selection, Since};
 pub use filesystem::Filesystem;
+pub use glance::{FaultSeen, Glance, HostSeen};
+pub use heard::Heard;
+pub use hook_times::{HookTimes, Phase, Spread};
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
 pub use mode::{Mode, Modes};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
@@ -64,9 +73,11 @@ pub use purge::{CopiesToo, Purge, Purged};
 pub use record::{Bench, Said};
 pub use removal::Removed;
 pub use retention::{Retention, Size};
+pub use rewritten::Rewritten;
 pub use root::Root;
 pub use seal::Sealed;
-pub use spool::note_crash;
+pub use spool::{leave_word, note_crash};
+pub use stance::{Allowance, Stance};
 pub use state::CallState;
 pub use stats::{ATTEMPTS, Attempts, GroupBy, Stats, StatsKey, StatsScope};
 pub use store::Store;

@@ -82,7 +82,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::open(&folder.path().join("state"), None).unwrap();
         let mut connection = database::open(&root, Access::Write, Duration::from_secs(1), 7).unwrap();
-        connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2)", []).unwrap();
+        connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2, 0)", []).unwrap();
         run(&root, &mut connection, NEXT, 8).unwrap();
         run(&root, &mut connection, NEXT, 9).unwrap();
         assert_eq!(format(&connection).unwrap(), 2);

@@ -3,20 +3,27 @@
 //! Hosts repeat themselves (the same hook in two settings files, a result delivered twice): an entry that brings nothing new
 //! changes nothing.
 
+use std::time::Duration;
+
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot};
+use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot, words};
 use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
+use unstuck_wire::time;
 
 use crate::brake::{self, Attempt, Retry};
 use crate::call_row::Found;
-use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Who};
+use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
+use crate::stance::Stance;
 use crate::state::CallState;
 use crate::{life, problem, seal, standing};
+
+/// The most that is said with a result, in characters. A model that is told too much hears nothing.
+const SAID_MAX: usize = 600;
 
 /// By what an entry is judged.
 #[derive(Debug, Clone)]
@@ -27,6 +34,8 @@ pub struct Bench {
     pub modes: Modes,
     /// The language of what is said to the model.
     pub lang: Lang,
+    /// How long a call that comes too early may be held instead of refused.
+    pub hold_max: Duration,
     /// After how long a call that nobody heard of again is taken for dead, in milliseconds.
     pub seal_after: u64,
     /// What makes a problem new, and what makes it resolved.
@@ -42,6 +51,10 @@ pub struct Said {
     pub decision: Option<Decision>,
     /// How far it may go with this tool.
     pub mode: Mode,
+    /// What becomes of the call.
+    pub stance: Stance,
+    /// The rule behind a refusal.
+    pub charge: Option<String>,
     /// The same in words, for the model.
     pub text: Option<String>,
     /// What was tried, for the person who has to decide.
@@ -71,10 +84,14 @@ impl Clerk<'_> {
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
             let mut said = Said { call: Some(found.id), mode, ..Said::default() };
-            if found.state == CallState::Denied && found.rung_before >= Rung::Deny {
+            if found.state == CallState::Denied && found.charge.is_some() {
                 // Whoever asks twice gets the same answer twice.
                 said.text = life::last_note(&found.life);
                 said.decision = Some(Decision { rung: found.rung_before, reason: None });
+                said.stance = match found.rung_before {
+                    Rung::Halt => Stance::Halt,
+                    Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny => Stance::Refuse,
+                };
                 said.table = self.table(session, found.rung_before)?;
             }
             return Ok(said);
@@ -83,22 +100,37 @@ impl Clerk<'_> {
         said.mode = mode;
         said.sealed.extend(self.dead_calls(session, who.at)?);
         // The agent has gone on by the time a late entry is read: nothing was refused.
+        let mut world = None;
         if !self.late {
             let event = Event::Asked(&asked.sight, self.moment(who));
-            self.decide(session, event, &mut said)?;
+            let moved = self.decide(session, event, &mut said)?;
+            self.settle(session, asked, moved, &mut said)?;
+            world = Some(moved);
         }
         let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
-        let refused = rung >= Rung::Deny && said.mode == Mode::Enforce;
+        let refused = said.stance.refuses();
         let state = if refused { CallState::Denied } else { CallState::Executing };
         let mut life = life::begun(who.at);
         let note = said.text.as_deref().filter(|_| refused);
         life::add(&mut life, who.at, state, note.unwrap_or_default());
         let (call, attempt) = self.insert(session, asked, state, rung, &life)?;
+        self.note_stance(call, said.charge.as_deref(), world)?;
         said.call = Some(call);
         if refused {
             self.denied(session, call, asked, &mut said)?;
         } else {
             said.bookmark = Some(self.started(session, call, attempt, asked)?);
+            if let Stance::Hold { wait, because } = said.stance {
+                let retrying = Retrying {
+                    who: who.clone(),
+                    key: asked.key.clone(),
+                    attempt,
+                    of: attempt,
+                    wait_ms: time::span_ms(wait),
+                    because,
+                };
+                said.bookmark = Some(self.announce_retry(session, Some(call), &retrying)?);
+            }
             self.advised(session, call, who.at, "before", &mut said)?;
         }
         Ok(said)
@@ -127,6 +159,9 @@ impl Clerk<'_> {
                 self.late_arrival(session, ended)?
             }
         };
+        if found.state == CallState::Executing {
+            self.note_pair(session)?;
+        }
         said.call = Some(found.id);
         said.mode = self.bench.modes.of(&asked.tool);
         if found.state.may_become(state) {
@@ -142,7 +177,15 @@ impl Clerk<'_> {
         let life = life::begun(asked.who.at);
         let (id, attempt) = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
         let state = CallState::Pending;
-        Ok(Found { id, state, asked_at: asked.who.at, attempt, rung_before: Rung::Observe, life })
+        Ok(Found {
+            id,
+            state,
+            asked_at: asked.who.at,
+            attempt,
+            rung_before: Rung::Observe,
+            charge: None,
+            life,
+        })
     }
 
     fn close(
@@ -155,11 +198,14 @@ impl Clerk<'_> {
     ) -> Result<(), rusqlite::Error> {
         let (asked, at) = (&ended.asked, ended.asked.who.at);
         let event = Event::Ended(&asked.sight, &ended.ending, self.moment(&asked.who));
-        self.decide(session, event, said)?;
+        let world = self.decide(session, event, said)?;
         if self.late {
             // Nobody hears it any more.
             said.decision = None;
             said.text = None;
+        }
+        if let Some(text) = &said.text {
+            said.text = Some(self.with_advice(text, ended));
         }
         // What was not allowed to run did not fail.
         let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
@@ -173,9 +219,11 @@ impl Clerk<'_> {
         let evidence = finding.map_or("", |finding| &*finding.evidence);
         life::add(&mut life, at, state, evidence);
         self.write_ending(found.id, ended, state, took, repeat, said, &life)?;
+        self.note_again(found.id, at, ended, world)?;
         match finding {
             Some(finding) => self.failed(session, found.id, asked, finding, took, said)?,
             None if state == CallState::Completed => {
+                self.look_for_false_alarms(session, found.id, asked, world)?;
                 self.connection
                     .prepare_cached(
                         "UPDATE call SET recovered_at = ?3
@@ -270,14 +318,18 @@ impl Clerk<'_> {
         )
     }
 
-    pub(crate) fn ruled(&self, who: &Who, key: &Clean, ruling: Ruling) -> Result<Said, rusqlite::Error> {
+    pub(crate) fn ruled(&self, who: &Who, which: &Which, ruling: Ruling) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         let state = match ruling {
             Ruling::Required => CallState::ApprovalRequired,
             Ruling::Approved => CallState::Approved,
             Ruling::Denied => CallState::Denied,
         };
-        let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
+        let found = match which {
+            Which::Key(key) => self.find(session, key)?,
+            Which::Same(print) => self.find_same(session, who, print)?,
+        };
+        let Some(found) = found else { return Ok(Said::default()) };
         let mut said = Said { call: Some(found.id), ..Said::default() };
         if !found.state.may_become(state) {
             return Ok(said);
@@ -319,6 +371,61 @@ impl Clerk<'_> {
         Ok(said)
     }
 
+    /// A call that was answered and went on by itself ended now. That it failed is all that is new.
+    pub(crate) fn ended_later(
+        &self,
+        who: &Who,
+        key: &Clean,
+        outcome: Outcome,
+        line: &Clean,
+    ) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
+        let mut said = Said { call: Some(found.id), ..Said::default() };
+        if found.state != CallState::Completed || outcome.said_ok() != Some(false) {
+            return Ok(said);
+        }
+        let mut life = found.life;
+        life::add(&mut life, who.at, CallState::Failed, line);
+        self.connection
+            .prepare_cached(
+                "UPDATE call SET state = 'failed', ok = 0, ended_at = ?2, outcome = ?3, code = ?4, kind = 'unknown'
+                 WHERE id = ?1",
+            )?
+            .execute((found.id, who.at.cast_signed(), outcome.word(), outcome.number()))?;
+        self.connection
+            .prepare_cached("UPDATE call_text SET life = ?2, evidence = ?3 WHERE call = ?1")?
+            .execute((found.id, life, &**line))?;
+        let body = json!({
+            "call": { "id": found.id, "key": &**key, "label": self.label(found.id)?, "state": "failed" },
+            "error": &**line, "kind": "unknown", "errorType": null, "retryable": null,
+        });
+        said.bookmark = Some(self.append(who.at, EventType::ToolError, session, found.id, body)?);
+        Ok(said)
+    }
+
+    /// A session begins, or goes on: what ran when it was left has been given up.
+    pub(crate) fn began(&self, who: &Who) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        seal::all_of(self.connection, session, who.at, self.bench.lang)?;
+        Ok(Said { sealed: self.untold(session)?, mode: self.bench.modes.others, ..Said::default() })
+    }
+
+    /// The conversation was cut short: what an agent was told is told again.
+    pub(crate) fn shortened(&self, who: &Who) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        let known = standing::all_known(self.connection, session)?;
+        let mode = self.bench.modes.others;
+        Ok(Said { text: known.reminder(self.bench.lang), mode, ..Said::default() })
+    }
+
+    /// A sub-agent is done, and with it all that it ran.
+    pub(crate) fn agent_done(&self, who: &Who) -> Result<Said, rusqlite::Error> {
+        let session = self.session(who)?;
+        seal::all_of_agent(self.connection, session, &who.agent, who.at, self.bench.lang)?;
+        Ok(Said::default())
+    }
+
     pub(crate) fn over(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         seal::all_of(self.connection, session, who.at, self.bench.lang)?;
@@ -331,12 +438,29 @@ impl Clerk<'_> {
         Ok(Said { bookmark: Some(event::append(self.connection, &new)?), ..Said::default() })
     }
 
-    fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<(), rusqlite::Error> {
-        let decision = standing::step(self.connection, session, &self.bench.ladder, event)?;
+    /// What the ladder says; returns how often the session's world had moved before.
+    fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<u32, rusqlite::Error> {
+        let standing::Step { decision, world } =
+            standing::step(self.connection, session, &self.bench.ladder, event)?;
         said.text = decision.text(self.bench.lang);
         said.table = self.table(session, decision.rung)?;
         said.decision = Some(decision);
-        Ok(())
+        Ok(world)
+    }
+
+    /// What the ladder says, and when the same call may work again, and what may help, as far as there is room.
+    fn with_advice(&self, text: &str, ended: &Ended) -> String {
+        let mut said = text.to_owned();
+        let again = ended
+            .again_after
+            .filter(|wait| *wait > 0)
+            .map(|wait| words::possible_again(Duration::from_millis(wait), self.bench.lang));
+        for sentence in again.iter().map(String::as_str).chain(ended.advice.iter().map(|advice| &**advice)) {
+            if said.chars().count() + 1 + sentence.chars().count() <= SAID_MAX {
+                said = words::joined([Some(&*said), Some(sentence)]);
+            }
+        }
+        said
     }
 
     /// What was tried, for the person who has to decide about a run that is halted.

@@ -73,6 +73,16 @@ impl Root {
         self.path.join("damaged")
     }
 
+    /// How long our own hooks took.
+    pub(crate) fn hook_times(&self) -> PathBuf {
+        self.path.join("hook-times")
+    }
+
+    /// The same of before.
+    pub(crate) fn old_hook_times(&self) -> PathBuf {
+        self.path.join("hook-times.old")
+    }
+
     /// What is written for other tools, by session.
     pub fn sessions(&self) -> PathBuf {
         self.path.join("sessions")

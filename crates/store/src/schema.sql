@@ -7,7 +7,8 @@ CREATE TABLE session (
     host      TEXT    NOT NULL,             -- the door it came through: generic, claude, replay …
     cwd       TEXT    NOT NULL,
     first_at  INTEGER NOT NULL,
-    last_at   INTEGER NOT NULL
+    last_at   INTEGER NOT NULL,
+    paired    INTEGER NOT NULL DEFAULT 0    -- 1 once a call of it was seen both before and after it ran
 );
 
 -- One call: what is counted. Narrow, so that statistics can read all of it.
@@ -31,6 +32,10 @@ CREATE TABLE call (
     rule         TEXT,
     rung_before  TEXT    NOT NULL,          -- what the ladder said before it ran: observe, hint, insist, deny, halt
     rung_after   TEXT    NOT NULL,          -- and with its result: observe, note, hint, insist
+    charge       TEXT,                      -- the rule behind a refusal, `early` where it only came too soon
+    world        INTEGER,                   -- how often the session's world had moved
+    again_at     INTEGER,                   -- of a failure that passes by itself: when the same call may work again
+    false_alarm  INTEGER,                   -- 1 where the same call went well later and nothing had changed
     repeat       INTEGER NOT NULL,          -- 1 where the failure was one the session had already met
     recovered_at INTEGER,                   -- when a later call of the same intent went well
     owner        TEXT    NOT NULL,          -- the process that runs it, as `pid:start`; empty where unknown
@@ -116,6 +121,32 @@ CREATE TABLE brake (
     body    BLOB    NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX brake_by_session ON brake (session) WHERE session IS NOT NULL;
+
+-- How refusals of a rule turned out. One that was often wrong only speaks from then on.
+CREATE TABLE charge (
+    rule         TEXT    PRIMARY KEY,
+    refusals     INTEGER NOT NULL,
+    false_alarms INTEGER NOT NULL,
+    at           INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Refused calls that a person lets run.
+CREATE TABLE allowance (
+    key   TEXT    PRIMARY KEY,              -- the short name of the call, as refusals print it
+    label TEXT    NOT NULL,
+    until INTEGER NOT NULL,
+    at    INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Which hooks of which agent program were heard.
+CREATE TABLE heard (
+    host     TEXT    NOT NULL,
+    hook     TEXT    NOT NULL,              -- the program's own name for the event
+    first_at INTEGER NOT NULL,
+    last_at  INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    PRIMARY KEY (host, hook)
+) WITHOUT ROWID;
 
 -- Alerts that fired, once per rule and window, and what became of their delivery.
 CREATE TABLE alert (

@@ -104,6 +104,26 @@ pub(crate) fn all_of(
     seal(connection, open, now, lang).map(|_| ())
 }
 
+/// Seals every open call of one agent of a session.
+pub(crate) fn all_of_agent(
+    connection: &Connection,
+    session: i64,
+    agent: &str,
+    now: u64,
+    lang: Lang,
+) -> Result<(), rusqlite::Error> {
+    let sql = format!(
+        "{} INDEXED BY call_open {} AND session = ?1 AND asked_at <= ?2 AND agent = ?3",
+        Open::SELECT,
+        Open::OPEN
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let open = statement
+        .query_map((session, now.cast_signed(), agent), Open::read)?
+        .collect::<Result<Vec<_>, _>>()?;
+    seal(connection, open, now, lang).map(|_| ())
+}
+
 /// Seals the dead calls of a session. Calls that are merely open are not looked at, however many they are.
 pub(crate) fn dead_of(
     connection: &Connection,

@@ -326,15 +326,25 @@ pub fn note_crash(root: &Path, now: u64, place: &str) {
         // Names of source files are all that stands in it.
         what: Clean::stored(place.chars().filter(char::is_ascii_graphic).take(200).collect()),
     };
-    let entry = StoredEntry::from(&Entry::OwnFault(fault));
-    let line = StoredLine { v: FORMAT, id: format!("{now:016x}"), entry };
-    let Ok(text) = serde_json::to_string(&line) else { return };
+    leave_word(root, now, &[Entry::OwnFault(fault)]);
+}
+
+/// Leaves word of what this process has no time left to record, in a file of its own. Nothing here may fail or wait.
+pub fn leave_word(root: &Path, now: u64, entries: &[Entry]) {
+    let process = std::process::id();
+    let mut text = String::from("\n");
+    for (number, entry) in entries.iter().enumerate() {
+        let id = format!("{now:016x}-{process:x}-{number:x}");
+        let line = StoredLine { v: FORMAT, id, entry: StoredEntry::from(entry) };
+        let Ok(line) = serde_json::to_string(&line) else { continue };
+        text += &line;
+        text.push('\n');
+    }
     if !root.is_dir() || root::make_folder(&root.join("spool")).is_err() {
         return;
     }
-    let path = root.join("spool").join(format!("{now:015}-crash.jsonl"));
-    let _nobody_is_left_to_tell =
-        root::private(&path).and_then(|mut file| file.write_all(format!("\n{text}\n").as_bytes()));
+    let path = root.join("spool").join(format!("{now:015}-{process}-left.jsonl"));
+    let _nobody_is_left_to_tell = root::private(&path).and_then(|mut file| file.write_all(text.as_bytes()));
 }
 
 /// Removes files of the spool that are empty. Whoever is about to write to one holds it, or sees that it is gone.

@@ -30,13 +30,20 @@ enum Part {
 /// Those of which a session can have any number.
 const MEMORIES: [Part; 5] = [Part::Known, Part::Looks, Part::Laps, Part::Touched, Part::LookedAt];
 
+/// What a step brought.
+pub(crate) struct Step {
+    pub(crate) decision: Decision,
+    /// How often the session's world had moved before it.
+    pub(crate) world: u32,
+}
+
 /// Moves a session by one event, inside the transaction that records it.
 pub(crate) fn step(
     connection: &Connection,
     session: i64,
     settings: &Settings,
     event: Event<'_>,
-) -> Result<Decision, rusqlite::Error> {
+) -> Result<Step, rusqlite::Error> {
     let rows = Rows { connection, session };
     let mut kept = rows.load()?;
     let mut sought = HashSet::new();
@@ -45,7 +52,7 @@ pub(crate) fn step(
         let decision = ladder::step(settings, &mut next, event);
         if !rows.fetch_wanted(&mut kept, &next, &mut sought)? {
             rows.save(&kept, &next)?;
-            return Ok(decision);
+            return Ok(Step { decision, world: kept.world.count });
         }
     }
 }

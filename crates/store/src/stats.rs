@@ -104,6 +104,8 @@ pub struct Stats {
     pub repeats_without_time: u64,
     /// Calls that the ladder refused and that did not run.
     pub refused: u64,
+    /// How many of those were wrong: the same call went well later, and nothing had changed.
+    pub false_alarms: u64,
     /// How long those would have taken: for each the mean of the failures of the same call, in milliseconds.
     pub saved_ms: u64,
     /// How many of those have no such failure, and count for nothing.
@@ -139,6 +141,7 @@ struct Counted<'r> {
     kind: &'r str,
     error_type: &'r str,
     would_refuse: bool,
+    false_alarm: bool,
     repeat: bool,
     recovered_at: Option<u64>,
     print: &'r str,
@@ -147,7 +150,7 @@ struct Counted<'r> {
 impl<'r> Counted<'r> {
     const COLUMNS: &'static str =
         "state, attempt, took_ms, ifnull(ended_at, asked_at), kind, error_type, rung_before,
-        repeat, recovered_at, call_print";
+        repeat, recovered_at, call_print, charge IS NOT NULL, false_alarm";
 
     /// Reads the columns, the first of which stands at 1.
     fn read(row: &'r Row<'_>) -> Result<Counted<'r>, rusqlite::Error> {
@@ -161,7 +164,8 @@ impl<'r> Counted<'r> {
             ended_at: number(4)?.unwrap_or(0),
             kind: text(5)?,
             error_type: text(6)?,
-            would_refuse: matches!(text(7)?, "deny" | "halt"),
+            would_refuse: matches!(text(7)?, "deny" | "halt") || row.get(11)?,
+            false_alarm: row.get::<_, Option<bool>>(12)? == Some(true),
             repeat: row.get(8)?,
             recovered_at: number(9)?,
             print: text(10)?,
@@ -180,6 +184,7 @@ impl Tally {
                 stats.denied += 1;
                 if call.would_refuse {
                     stats.refused += 1;
+                    stats.false_alarms += u64::from(call.false_alarm);
                     *self.refused.entry(hash(call.print)).or_default() += 1;
                 }
                 return;

@@ -6,7 +6,7 @@ use unstuck_judge::ladder::Round;
 use unstuck_judge::{Kind, Outcome};
 use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
-use crate::entry::{Asked, Ended, Entry, Finding, OwnFault, Retrying, Ruling, Severity, Who};
+use crate::entry::{Asked, Ended, Entry, Finding, OwnFault, Retrying, Ruling, Severity, Which, Who};
 use crate::pack::{Pack, packed, unpacked};
 
 /// The format of a line. A line of a newer format is left where it is.
@@ -24,20 +24,99 @@ pub(crate) struct StoredLine {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "sort")]
 pub(crate) enum StoredEntry {
-    Asked { who: StoredWho, call: StoredCall },
-    Ended { who: StoredWho, call: StoredCall, result: Box<StoredResult> },
-    Retrying { who: StoredWho, key: String, attempt: u32, of: u32, wait_ms: u64, because: String },
-    Required { who: StoredWho, key: String },
-    Approved { who: StoredWho, key: String },
-    Denied { who: StoredWho, key: String },
-    UserSpoke { who: StoredWho },
-    Over { who: StoredWho },
-    OwnFault { at: u64, part: String, what: String },
+    Asked {
+        who: StoredWho,
+        call: StoredCall,
+    },
+    Ended {
+        who: StoredWho,
+        call: StoredCall,
+        result: Box<StoredResult>,
+    },
+    Retrying {
+        who: StoredWho,
+        key: String,
+        attempt: u32,
+        of: u32,
+        wait_ms: u64,
+        because: String,
+    },
+    Required {
+        who: StoredWho,
+        #[serde(flatten)]
+        which: StoredWhich,
+    },
+    Approved {
+        who: StoredWho,
+        #[serde(flatten)]
+        which: StoredWhich,
+    },
+    Denied {
+        who: StoredWho,
+        #[serde(flatten)]
+        which: StoredWhich,
+    },
+    UserSpoke {
+        who: StoredWho,
+    },
+    Later {
+        who: StoredWho,
+        key: String,
+        outcome: String,
+        code: Option<i32>,
+        line: String,
+    },
+    Began {
+        who: StoredWho,
+    },
+    Shortened {
+        who: StoredWho,
+    },
+    AgentDone {
+        who: StoredWho,
+    },
+    Over {
+        who: StoredWho,
+    },
+    OwnFault {
+        at: u64,
+        part: String,
+        what: String,
+    },
+}
+
+/// A call by its host's name, or by what it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredWhich {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    key: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    call_print: String,
+}
+
+impl From<&Which> for StoredWhich {
+    fn from(which: &Which) -> StoredWhich {
+        match which {
+            Which::Key(key) => StoredWhich { key: key.to_string(), call_print: String::new() },
+            Which::Same(print) => StoredWhich { key: String::new(), call_print: print.to_string() },
+        }
+    }
+}
+
+impl StoredWhich {
+    fn read(self) -> Which {
+        match self.call_print.is_empty() {
+            true => Which::Key(Clean::stored(self.key)),
+            false => Which::Same(Fingerprint::from_stored(self.call_print)),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StoredWho {
     host: String,
+    #[serde(default)]
+    hook: String,
     session: String,
     agent: String,
     cwd: String,
@@ -99,12 +178,22 @@ impl From<&Entry> for StoredEntry {
                 wait_ms: retrying.wait_ms,
                 because: retrying.because.word().to_owned(),
             },
-            Entry::Ruled { who, key, ruling } => match ruling {
-                Ruling::Required => StoredEntry::Required { who: who.into(), key: key.to_string() },
-                Ruling::Approved => StoredEntry::Approved { who: who.into(), key: key.to_string() },
-                Ruling::Denied => StoredEntry::Denied { who: who.into(), key: key.to_string() },
+            Entry::Ruled { who, which, ruling } => match ruling {
+                Ruling::Required => StoredEntry::Required { who: who.into(), which: which.into() },
+                Ruling::Approved => StoredEntry::Approved { who: who.into(), which: which.into() },
+                Ruling::Denied => StoredEntry::Denied { who: who.into(), which: which.into() },
             },
             Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
+            Entry::Later { who, key, outcome, line } => StoredEntry::Later {
+                who: who.into(),
+                key: key.to_string(),
+                outcome: outcome.word().to_owned(),
+                code: outcome.number(),
+                line: line.to_string(),
+            },
+            Entry::Began(who) => StoredEntry::Began { who: who.into() },
+            Entry::Shortened(who) => StoredEntry::Shortened { who: who.into() },
+            Entry::AgentDone(who) => StoredEntry::AgentDone { who: who.into() },
             Entry::Over(who) => StoredEntry::Over { who: who.into() },
             Entry::OwnFault(OwnFault { at, part, what }) => {
                 StoredEntry::OwnFault { at: *at, part: part.to_string(), what: what.to_string() }
@@ -116,8 +205,11 @@ impl From<&Entry> for StoredEntry {
 impl StoredEntry {
     /// The entry, if every part of it can be read.
     pub(crate) fn read(self) -> Option<Entry> {
-        let ruled =
-            |who: StoredWho, key, ruling| Entry::Ruled { who: who.read(), key: Clean::stored(key), ruling };
+        let ruled = |who: StoredWho, which: StoredWhich, ruling| Entry::Ruled {
+            who: who.read(),
+            which: which.read(),
+            ruling,
+        };
         Some(match self {
             StoredEntry::Asked { who, call } => Entry::Asked(Box::new(call.read(who)?)),
             StoredEntry::Ended { who, call, result } => Entry::Ended(Box::new(result.read(call.read(who)?)?)),
@@ -129,10 +221,19 @@ impl StoredEntry {
                 wait_ms,
                 because: because.parse().unwrap_or(Kind::Unknown),
             }),
-            StoredEntry::Required { who, key } => ruled(who, key, Ruling::Required),
-            StoredEntry::Approved { who, key } => ruled(who, key, Ruling::Approved),
-            StoredEntry::Denied { who, key } => ruled(who, key, Ruling::Denied),
+            StoredEntry::Required { who, which } => ruled(who, which, Ruling::Required),
+            StoredEntry::Approved { who, which } => ruled(who, which, Ruling::Approved),
+            StoredEntry::Denied { who, which } => ruled(who, which, Ruling::Denied),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
+            StoredEntry::Later { who, key, outcome, code, line } => Entry::Later {
+                who: who.read(),
+                key: Clean::stored(key),
+                outcome: outcome_of(&outcome, code)?,
+                line: Clean::stored(line),
+            },
+            StoredEntry::Began { who } => Entry::Began(who.read()),
+            StoredEntry::Shortened { who } => Entry::Shortened(who.read()),
+            StoredEntry::AgentDone { who } => Entry::AgentDone(who.read()),
             StoredEntry::Over { who } => Entry::Over(who.read()),
             StoredEntry::OwnFault { at, part, what } => {
                 Entry::OwnFault(OwnFault { at, part: Clean::stored(part), what: Clean::stored(what) })
@@ -145,6 +246,7 @@ impl From<&Who> for StoredWho {
     fn from(who: &Who) -> StoredWho {
         StoredWho {
             host: who.host.to_string(),
+            hook: who.hook.to_string(),
             session: who.session.to_string(),
             agent: who.agent.to_string(),
             cwd: who.cwd.to_string(),
@@ -162,6 +264,7 @@ impl StoredWho {
     fn read(self) -> Who {
         Who {
             host: Clean::stored(self.host),
+            hook: Clean::stored(self.hook),
             session: Clean::stored(self.session),
             agent: Clean::stored(self.agent),
             cwd: Clean::stored(self.cwd),
@@ -221,11 +324,7 @@ impl From<&Ended> for StoredResult {
 
 impl StoredResult {
     fn read(self, asked: Asked) -> Option<Ended> {
-        let outcome = match (&*self.outcome, self.code) {
-            ("exited", Some(code)) => Outcome::Exited { code },
-            ("signalled", Some(signal)) => Outcome::Signalled { signal },
-            (word, _) => Outcome::from_word(word)?,
-        };
+        let outcome = outcome_of(&self.outcome, self.code)?;
         let output = CleanOutput {
             head: Clean::stored(self.head),
             tail: Clean::stored(self.tail),
@@ -244,6 +343,8 @@ impl StoredResult {
             finding,
             // By the time this is read, nobody waits for an answer.
             retry: None,
+            again_after: None,
+            advice: Vec::new(),
         })
     }
 }
@@ -280,6 +381,15 @@ impl StoredFinding {
 
 fn hex(value: &impl Pack) -> String {
     packed(value).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How a call ended, from its word and the number beside it.
+fn outcome_of(word: &str, code: Option<i32>) -> Option<Outcome> {
+    Some(match (word, code) {
+        ("exited", Some(code)) => Outcome::Exited { code },
+        ("signalled", Some(signal)) => Outcome::Signalled { signal },
+        (word, _) => Outcome::from_word(word)?,
+    })
 }
 
 fn from_hex<T: Pack>(text: &str) -> Option<T> {

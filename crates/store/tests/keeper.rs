@@ -15,7 +15,7 @@ use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
     Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, Modes, OwnFault, Patience,
-    ProblemAges, Retry, RetryAsk, Ruling, Surroundings, Who,
+    ProblemAges, Retry, RetryAsk, Root, Ruling, Stance, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -32,6 +32,17 @@ struct Cellar {
     filesystem: Option<Filesystem>,
     now: u64,
     dice: u64,
+}
+
+fn observation(command: &str, outcome: Outcome, printed: &str) -> Observation {
+    Observation {
+        call: Call::shell(command),
+        outcome,
+        http_status: None,
+        stdout: Vec::new(),
+        stderr: printed.as_bytes().to_vec(),
+        merged: Vec::new(),
+    }
 }
 
 impl Cellar {
@@ -68,6 +79,7 @@ impl Cellar {
         let bench = Bench {
             ladder: ladder::Settings::of(Preset::Adaptive),
             modes: Modes::all(Mode::Enforce),
+            hold_max: Duration::from_secs(2),
             lang: Lang::En,
             seal_after: 6 * HOUR,
             problems: ProblemAges::default(),
@@ -86,6 +98,7 @@ impl Cellar {
     fn who(&self) -> Who {
         Who {
             host: Clean::from("generic"),
+            hook: Clean::default(),
             session: Clean::from("s"),
             agent: Clean::from("main"),
             cwd: Clean::default(),
@@ -109,15 +122,7 @@ impl Cellar {
     }
 
     fn end(&mut self, key: &str, command: &str, outcome: Outcome, printed: &str) -> Answer {
-        let observation = Observation {
-            call: Call::shell(command),
-            outcome,
-            http_status: None,
-            stdout: Vec::new(),
-            stderr: printed.as_bytes().to_vec(),
-            merged: Vec::new(),
-        };
-        let ended = self.ended(key, &observation);
+        let ended = self.ended(key, &observation(command, outcome, printed));
         self.keep(&Entry::Ended(Box::new(ended)))
     }
 
@@ -126,6 +131,11 @@ impl Cellar {
         let asked = Asked::new(&self.cleaner, &Bounds::default(), self.who(), key, &observation.call);
         let said_ok = observation.outcome.said_ok();
         Ended::new(&self.cleaner, &Bounds::default(), asked, observation, said_ok, &report)
+    }
+
+    fn store(&self) -> Store {
+        let root = Root::open(&self.root(), None).unwrap();
+        Store::to_write(&root, Duration::from_secs(1), self.now).unwrap()
     }
 
     /// Every call, one line each.
@@ -212,8 +222,18 @@ fn a_repeat_is_refused_by_another_process_than_the_one_that_saw_the_failure() {
 }
 
 #[test]
+fn nothing_is_refused_in_a_session_of_which_only_results_were_heard() {
+    let mut cellar = Cellar::empty();
+    cellar.after("a", "frob x", 127, MISSING);
+    assert_eq!(cellar.before("b", "frob x").said.stance, Stance::Go);
+    cellar.after("b", "frob x", 127, MISSING);
+    assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Refuse);
+}
+
+#[test]
 fn whoever_asks_twice_for_a_refused_call_is_refused_twice() {
     let mut cellar = Cellar::empty();
+    cellar.before("a", "frob x");
     cellar.after("a", "frob x", 127, MISSING);
     let answers = [cellar.before("b", "frob x"), cellar.before("b", "frob x")];
     let [first, second] = answers.map(|answer| (answer.said.decision.unwrap().rung, answer.said.text));
@@ -572,7 +592,7 @@ fn a_person_may_refuse_a_call() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "rm -rf build");
     let (who, key) = (cellar.who(), Clean::from("a"));
-    cellar.keep(&Entry::Ruled { who, key, ruling: Ruling::Denied });
+    cellar.keep(&Entry::Ruled { who, which: Which::Key(key), ruling: Ruling::Denied });
     assert_eq!(cellar.calls(), ["a denied 1 -"]);
     assert_eq!(cellar.events(), ["tool:start", "tool:denied"]);
 }
@@ -583,7 +603,7 @@ fn a_person_who_was_asked_is_told_of_on_the_control_channel() {
     cellar.before("a", "terraform apply");
     for ruling in [Ruling::Required, Ruling::Approved] {
         let (who, key) = (cellar.who(), Clean::from("a"));
-        cellar.keep(&Entry::Ruled { who, key, ruling });
+        cellar.keep(&Entry::Ruled { who, which: Which::Key(key), ruling });
     }
     assert_eq!(cellar.calls(), ["a approved 1 -"]);
     cellar.after("a", "terraform apply", 0, "");
@@ -687,4 +707,76 @@ fn a_store_of_every_released_format_opens_and_goes_on() {
         formats.push(file.file_name().into_string().unwrap());
     }
     assert_eq!(formats, ["format-1.db"]);
+}
+
+/// A failure that passes by itself, with the wait that its own words ask for.
+const TOO_MANY: &str = "HTTP/1.1 429 Too Many Requests\nretry-after: 30\n";
+
+impl Cellar {
+    /// A call whose failure passes by itself after a while.
+    fn busy(&mut self, key: &str, command: &str, wait_ms: u64) -> Answer {
+        let observation = observation(command, Outcome::Exited { code: 22 }, TOO_MANY);
+        let mut ended = self.ended(key, &observation);
+        ended.again_after = Some(wait_ms);
+        self.keep(&Entry::Ended(Box::new(ended)))
+    }
+}
+
+#[test]
+fn a_call_that_comes_too_early_is_held_for_a_short_wait_and_refused_for_a_long_one() {
+    for (wait_ms, expected) in [(1_500, "hold"), (30_000, "refuse")] {
+        let mut cellar = Cellar::empty();
+        cellar.before("a", "curl https://api.example/x");
+        let told = cellar.busy("a", "curl https://api.example/x", wait_ms).said.text.unwrap();
+        assert!(told.contains("The same call may work again in"), "{told}");
+        let said = cellar.before("b", "curl https://api.example/x").said;
+        let found = match said.stance {
+            Stance::Go => "go",
+            Stance::Hold { .. } => "hold",
+            Stance::Refuse => "refuse",
+            Stance::Halt => "halt",
+        };
+        assert_eq!(found, expected, "{said:?}");
+        if expected == "refuse" {
+            assert!(said.text.unwrap().contains("Possible again in 29 s"));
+        }
+        // Another call, one that waits by itself, and one after a change are not concerned.
+        assert_eq!(cellar.before("c", "curl https://api.example/y").said.stance, Stance::Go);
+        assert_eq!(cellar.before("d", "sleep 30; curl https://api.example/x").said.stance, Stance::Go);
+    }
+}
+
+#[test]
+fn what_a_person_allows_runs_until_it_is_taken_back() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "frob x");
+    cellar.after("a", "frob x", 127, MISSING);
+    let refused = cellar.before("b", "frob x").said.text.unwrap();
+    let key = refused.split("unstuck allow ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    let now = cellar.now;
+    let allowed = cellar.store().allow(&key, now + 60_000, now).unwrap();
+    assert_eq!(allowed.label, "frob x");
+    assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Go);
+    assert_eq!(cellar.store().allowed(now).unwrap(), [allowed]);
+    assert!(cellar.store().revoke(&key).unwrap() && !cellar.store().revoke(&key).unwrap());
+    assert_eq!(cellar.before("d", "frob x").said.stance, Stance::Refuse);
+}
+
+#[test]
+fn a_rule_that_was_wrong_too_often_only_speaks() {
+    let mut cellar = Cellar::empty();
+    let mut refused = 0;
+    for round in 0..4 {
+        let command = format!("frob{round} x");
+        let missing = format!("bash: line 1: frob{round}: command not found\n");
+        cellar.before(&format!("{round}a"), &command);
+        cellar.after(&format!("{round}a"), &command, 127, &missing);
+        let stance = cellar.before(&format!("{round}b"), &command).said.stance;
+        refused += u32::from(stance.refuses());
+        // It ran although it was refused, or because it was not, and it went well.
+        cellar.after(&format!("{round}c"), &command, 0, "fine\n");
+    }
+    assert_eq!(refused, 2);
+    let alarms = |event: &&String| event.contains("false_alarm");
+    assert_eq!(cellar.events().iter().filter(alarms).count(), 2);
 }

@@ -15,6 +15,16 @@ const OUTPUT_HEAD: usize = 2 * 1024 * 1024;
 /// No secret is longer than this without a gap in it.
 const LONGEST_WORD: usize = 8 * 1024;
 
+/// Whether an input can be judged as it is, with nothing left out.
+pub(crate) fn fits(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= TEXT_MAX,
+        Value::Array(list) => list.len() <= ENTRIES_MAX && list.iter().all(fits),
+        Value::Object(fields) => fields.len() <= ENTRIES_MAX && fields.values().all(fits),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
 /// An input that can be judged.
 pub(crate) fn input(value: Value) -> Value {
     match value {
@@ -85,6 +95,7 @@ mod tests {
     fn what_is_of_ordinary_size_stays_as_it_is() {
         let value = json!({ "command": "x".repeat(TEXT_MAX), "list": [1, null, { "a": true }] });
         assert_eq!(input(value.clone()), value);
+        assert!(fits(&value));
         assert_eq!(output(vec![7; OUTPUT_MAX]).len(), OUTPUT_MAX);
     }
 
@@ -112,6 +123,9 @@ mod tests {
                 (0..5000).map(|number| (format!("k{number}"), json!(middle.to_string()))).collect();
             input(json!({ "text": text, "list": list, "fields": fields }))
         };
+        assert!(
+            !fits(&json!({ "a": ["z".repeat(TEXT_MAX + 1)] })) && !fits(&json!(vec![0; ENTRIES_MAX + 1]))
+        );
         assert_eq!(huge('a'), huge('a'));
         assert_ne!(huge('a')["text"], huge('b')["text"]);
         assert_ne!(huge('a')["list"], huge('b')["list"]);

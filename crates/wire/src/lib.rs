@@ -15,5 +15,6 @@ pub mod report;
 mod scalar;
 pub mod time;
 pub mod transcript;
+mod wording;
 
 pub use json::WireError;

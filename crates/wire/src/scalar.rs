@@ -137,6 +137,24 @@ pub(crate) fn arguments(text: String) -> Value {
     }
 }
 
+/// The text of a content: itself, or its parts, one per line.
+pub(crate) fn words(content: Value) -> String {
+    match content {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        Value::Array(parts) => {
+            let part = |part: Value| match part.get("text") {
+                Some(Value::String(text)) => text.clone(),
+                Some(_) | None => {
+                    format!("[{}]", part.get("type").and_then(Value::as_str).unwrap_or("nothing"))
+                }
+            };
+            parts.into_iter().map(part).collect::<Vec<_>>().join("\n")
+        }
+        other => other.to_string(),
+    }
+}
+
 fn bad(field: &'static str, value: &Value, expected: &str) -> WireError {
     // Before it is cut: half a secret looks like none.
     let mut shown = redact(&value.to_string()).into_owned();

@@ -2,10 +2,20 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::scalar;
+
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The end of the year 9999, in milliseconds since 1970. Nothing is later.
 pub const LAST: u64 = 253_402_300_799_999;
+
+/// A moment: milliseconds since 1970 as a number, or an ISO 8601 text. A time nobody understands is no reason to lose a call.
+pub(crate) fn moment(at: &Value) -> Option<u64> {
+    let written = at.as_str().and_then(millis);
+    written.or_else(|| scalar::count("at", at).ok().flatten()).filter(|at| *at <= LAST)
+}
 
 /// Milliseconds since 1970 of an RFC 3339 moment such as `2026-01-21T15:30:16.868Z`, if it is one.
 pub fn millis(text: &str) -> Option<u64> {

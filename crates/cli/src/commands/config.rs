@@ -159,7 +159,9 @@ fn value_json(value: &Value, settings: &Settings) -> Json {
     match (value, settings.store().state_dir) {
         (Value::Flag(on), _) => json!(on),
         (Value::Folder(Folder::Auto), StateDir::At(path)) => json!(path.to_string_lossy()),
-        (Value::Folder(_) | Value::Word(_) | Value::Time(_) | Value::Size(_), _) => json!(value.to_string()),
+        (Value::Folder(_) | Value::Word(_) | Value::Time(_) | Value::Size(_) | Value::Tools(_), _) => {
+            json!(value.to_string())
+        }
     }
 }
 

@@ -4,29 +4,27 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::panic;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
-use unstuck_judge::Rules;
-use unstuck_judge::ladder::{Round, Rung};
-use unstuck_store::{Answer, Entry, Kept, Mode, NAME_MAX, OwnFault, Retry, Ruling, Who};
-use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::hook::generic::{self, WireAnswer, WireRetryAdvice};
-use unstuck_wire::hook::{Happened, Letter};
-use unstuck_wire::report::Report;
-use unstuck_wire::time;
+use unstuck_store::Phase;
+use unstuck_wire::hook::{self, Happened, Host, Letter, generic};
 
 use crate::cellar::{self, Cellar};
-use crate::desk::{self, Desk};
+use crate::deadline::Deadline;
 use crate::exit::{CommandError, ExitStatus};
+use crate::post::Post;
+use crate::switch::{self, Switch};
 use crate::ui::Ui;
-use crate::{alive, knowledge};
 
 /// The most that one payload may hold.
 const PAYLOAD_MAX: u64 = 256 * 1024 * 1024;
 
 /// Answer an agent's hook (reads a payload on standard input)
 ///
-/// Doors: `generic` reads one JSON object per line, says what happened (before, after, ask, approved, denied, user, end), and
-/// answers each with one line. It always exits 0: a refusal is said in the answer.
+/// Agents run this by themselves once `unstuck install` has told them to. Every format but `generic` is one payload and one
+/// answer in the agent's own words. `generic` reads one JSON object per line, says what happened (before, after, ask,
+/// approved, denied, user, end), and answers each with one line. It always exits 0: a refusal is said in the answer.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +33,7 @@ Examples:
   echo '{\"event\":\"after\",\"session\":\"s1\",\"call_id\":\"c1\",\"tool\":\"Bash\",\"input\":{\"command\":\"npm ci\"},
          \"exit_code\":127,\"stderr\":\"npm: command not found\"}' | tr -d '\\n' | unstuck hook generic")]
 pub(crate) struct HookArgs {
-    /// The format: generic
+    /// The agent: claude, codex, gemini, qwen, opencode, copilot, cursor or generic
     pub(crate) door: String,
     /// Settings for this run; they are read by hand, with the rest of a hook's arguments
     #[arg(skip)]
@@ -44,10 +42,15 @@ pub(crate) struct HookArgs {
 
 /// Answers, and never fails.
 pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
+    let begun = Instant::now();
+    if switch::is_disabled() {
+        return Ok(ExitStatus::Success);
+    }
     let cellar = Cellar::for_hooks(&args.set);
-    fall_silent(cellar.folder().ok().map(Path::to_owned));
-    if cellar.settings.hook().enabled {
-        let _nobody_may_notice = serve(ui, &cellar, &args.door);
+    let folder = cellar.folder().ok();
+    fall_silent(folder.map(Path::to_owned));
+    if cellar.settings.hook().enabled && Switch::at(folder, cellar::now()) == Switch::On {
+        let _nobody_may_notice = serve(ui, &cellar, &args.door, begun);
     }
     let _nobody_may_notice = ui.finish();
     Ok(ExitStatus::Success)
@@ -64,26 +67,80 @@ fn fall_silent(folder: Option<PathBuf>) {
     }));
 }
 
-fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
+fn serve(ui: &mut Ui, cellar: &Cellar, door: &str, begun: Instant) -> Result<(), CommandError> {
     let cleaner = cellar.cleaner();
-    let mut post = Post {
-        desk: cellar.desk(&cleaner),
-        cleaner: &cleaner,
-        tool_errors: cellar.settings.store().tool_errors,
-        rules: None,
-        pending: cellar.faults(),
-    };
-    if door != "generic" {
-        post.pending.push(("hook", format!("no door is called {door}")));
-        return post.tell_faults();
+    let mut post = Post::new(cellar, &cleaner);
+    match door.parse() {
+        Ok(Host::Generic) => answer_lines(ui, &mut post)?,
+        Ok(
+            door @ (Host::Claude
+            | Host::Codex
+            | Host::Gemini
+            | Host::Qwen
+            | Host::Opencode
+            | Host::Copilot
+            | Host::Cursor),
+        ) => {
+            let folder = cellar.folder().ok().map(Path::to_owned);
+            let deadline = Deadline::watch(begun, cellar.settings.hook().deadline_after, folder);
+            answer_one(ui, cellar, &mut post, door, &deadline)?;
+        }
+        Err(_) => post.note_fault("hook", &format!("no door is called {door}")),
     }
+    post.tell_faults();
+    Ok(())
+}
+
+/// One payload, and one answer or none.
+fn answer_one(
+    ui: &mut Ui,
+    cellar: &Cellar,
+    post: &mut Post<'_>,
+    door: Host,
+    deadline: &Arc<Deadline>,
+) -> Result<(), CommandError> {
+    let mut payload = Vec::with_capacity(16 * 1024);
+    io::stdin().lock().take(PAYLOAD_MAX).read_to_end(&mut payload).map_err(CommandError::Input)?;
+    let letter = match hook::read(door, &payload) {
+        Ok(letter) => letter,
+        Err(error) => {
+            post.note_fault("hook", &format!("{door}: a payload cannot be read: {error}"));
+            return Ok(());
+        }
+    };
+    drop(payload);
+    let phase = phase_of(&letter);
+    if phase == Phase::Before {
+        deadline.set(cellar.settings.hook().deadline_before);
+    }
+    post.hurry(deadline);
+    let reply = post.reply(&letter, deadline);
+    if let Some(answer) = letter.answer(&reply) {
+        ui.say(&answer)?;
+        ui.finish()?;
+    }
+    // What is left to do is not waited for by anyone who counts milliseconds.
+    deadline.set(cellar.settings.hook().deadline_after);
+    post.note_time(phase, deadline.elapsed());
+    Ok(())
+}
+
+fn phase_of(letter: &Letter) -> Phase {
+    match letter.events.first() {
+        Some(Happened::Before { .. }) => Phase::Before,
+        Some(_) | None => Phase::After,
+    }
+}
+
+/// Payloads of our own format, one to a line, each answered as it comes.
+fn answer_lines(ui: &mut Ui, post: &mut Post<'_>) -> Result<(), CommandError> {
     let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock().take(PAYLOAD_MAX));
     let mut payload = Vec::new();
     let mut is_first = true;
     loop {
         payload.clear();
         if input.read_until(b'\n', &mut payload).map_err(CommandError::Input)? == 0 {
-            break;
+            return Ok(());
         }
         if payload.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -100,13 +157,12 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str) -> Result<(), CommandError> {
         }
         is_first = false;
         match read {
-            Ok(read) => post.answer(ui, read)?,
-            Err(error) => post.refuse(ui, &error.to_string())?,
+            Ok(letter) => post.answer_line(ui, &letter)?,
+            Err(error) => post.refuse_line(ui, &error.to_string())?,
         }
         ui.finish()?;
         input.get_mut().set_limit(PAYLOAD_MAX);
     }
-    post.tell_faults()
 }
 
 /// Does it begin an object and not end it on the same line?
@@ -114,174 +170,4 @@ fn begins_like_an_object(payload: &[u8]) -> bool {
     let begin = payload.strip_prefix("\u{feff}".as_bytes()).unwrap_or(payload).trim_ascii_start();
     let first_line = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
     begin.starts_with(b"{") && !first_line.trim_ascii_end().ends_with(b"}")
-}
-
-/// Where payloads become entries and answers become lines.
-struct Post<'a> {
-    desk: Desk<'a>,
-    cleaner: &'a Cleaner,
-    /// The failures of a session are also kept where other tools look for them.
-    tool_errors: bool,
-    /// Read when the first result comes in.
-    rules: Option<Rules>,
-    /// Our own faults that are still to be recorded: which part, and what.
-    pending: Vec<(&'static str, String)>,
-}
-
-impl Post<'_> {
-    fn answer(&mut self, ui: &mut Ui, letter: Letter) -> Result<(), CommandError> {
-        let now = cellar::now();
-        let who = self.who(&letter, cellar::sensible(letter.at, now));
-        for event in letter.events {
-            self.happened(ui, who.clone(), event, now)?;
-        }
-        Ok(())
-    }
-
-    fn happened(&mut self, ui: &mut Ui, who: Who, event: Happened, now: u64) -> Result<(), CommandError> {
-        let word = event.word();
-        let is_ruling =
-            matches!(event, Happened::Ask { .. } | Happened::Approved { .. } | Happened::Denied { .. });
-        let mut report = None;
-        let answer = match event {
-            Happened::Before { key, call, new_user_turn } => {
-                self.desk.before(who, &key, &call, new_user_turn, now)
-            }
-            Happened::After(finished) => {
-                let result = desk::Result {
-                    key: &finished.key,
-                    observation: &finished.observation,
-                    said_ok: finished.said_ok,
-                    took_ms: finished.took_ms,
-                    user_spoke: finished.new_user_turn,
-                    can_retry: finished.can_retry.then(cellar::roll),
-                };
-                let rules = self.rules.get_or_insert_with(|| {
-                    let (rules, mistakes) = knowledge::load_quietly();
-                    self.pending.extend(mistakes.into_iter().map(|mistake| ("rules", mistake)));
-                    rules
-                });
-                let session = who.session.clone();
-                let (answer, made) = self.desk.after(rules, who, &result, now);
-                report = Some(made).filter(|report| report.diagnosis.ok() != Some(true));
-                if self.tool_errors && report.is_some() {
-                    self.write_tool_errors(&session);
-                }
-                answer
-            }
-            Happened::Ask { key, .. } => self.rule(who, &key, Ruling::Required, now),
-            Happened::Approved { key } => self.rule(who, &key, Ruling::Approved, now),
-            Happened::Denied { key } => self.rule(who, &key, Ruling::Denied, now),
-            Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
-            Happened::End => self.desk.note(&Entry::Over(who), now),
-            Happened::Began(_) | Happened::AgentDone => return Ok(()),
-        };
-        let is_lost = is_ruling && answer.said.call.is_none() && answer.kept == Kept::Stored;
-        let fault = is_lost.then_some("no call of this session is known by this call_id");
-        self.print(ui, word, &answer, report.as_ref(), fault)
-    }
-
-    fn write_tool_errors(&mut self, session: &Clean) {
-        if let Err(error) = self.desk.keeper.write_tool_errors(session) {
-            self.pending.push(("tool-errors", error.to_string()));
-        }
-    }
-
-    fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {
-        let key = self.cleaner.name(key, NAME_MAX);
-        self.desk.note(&Entry::Ruled { who, key, ruling }, now)
-    }
-
-    fn who(&self, letter: &Letter, at: u64) -> Who {
-        Who {
-            host: Clean::from(letter.host.word()),
-            session: self.cleaner.name(&letter.session, NAME_MAX),
-            agent: self.cleaner.name(&letter.agent, NAME_MAX),
-            cwd: self.cleaner.line(&letter.cwd, 1024),
-            owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
-            round: letter.round.map_or(Round::Unsaid, Round::Numbered),
-            at,
-        }
-    }
-
-    /// Answers a payload that cannot be read: the agent goes on, and the fault is recorded.
-    fn refuse(&mut self, ui: &mut Ui, what: &str) -> Result<(), CommandError> {
-        let answer = self.record_fault("hook generic", what);
-        self.print(ui, "unreadable", &answer, None, Some(what))
-    }
-
-    fn record_fault(&mut self, part: &'static str, what: &str) -> Answer {
-        let now = cellar::now();
-        let what = self.cleaner.line(what, 400);
-        self.desk.note(&Entry::OwnFault(OwnFault { at: now, part: Clean::from(part), what }), now)
-    }
-
-    fn tell_faults(&mut self) -> Result<(), CommandError> {
-        for (part, what) in std::mem::take(&mut self.pending) {
-            self.record_fault(part, &what);
-        }
-        Ok(())
-    }
-
-    fn print(
-        &self,
-        ui: &mut Ui,
-        event: &str,
-        answer: &Answer,
-        report: Option<&Report>,
-        fault: Option<&str>,
-    ) -> Result<(), CommandError> {
-        let said = &answer.said;
-        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
-        let decision = match (said.mode, rung) {
-            (Mode::Enforce, Rung::Halt) => "halt",
-            (Mode::Enforce, Rung::Deny) => "deny",
-            (Mode::Enforce, Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist)
-            | (Mode::Advise | Mode::Shadow, _) => "allow",
-        };
-        let speaks = said.mode != Mode::Shadow;
-        let notices: Vec<String> = match speaks {
-            true => said.sealed.iter().map(|sealed| sealed.text(self.desk.lang)).collect(),
-            false => Vec::new(),
-        };
-        let (kept, lost) = match &answer.kept {
-            Kept::Stored => ("stored", None),
-            Kept::Spooled { why } => ("spooled", Some(why)),
-            Kept::Lost { why } => ("lost", Some(why)),
-        };
-        let fault = fault.map(str::to_owned).or_else(|| lost.cloned());
-        let fault = fault.map(|fault| self.cleaner.line(&fault, 400));
-        ui.json(&WireAnswer {
-            v: 1,
-            event,
-            decision,
-            rung: rung.word(),
-            say: said.text.as_deref().filter(|_| speaks),
-            table: said.table.as_deref().filter(|_| speaks),
-            notices: &notices,
-            diagnosis: report.map(|report| report.to_wire(None)),
-            retry: said.retry.map(advice),
-            call: said.call,
-            bookmark: said.bookmark.map(|bookmark| bookmark.0),
-            kept,
-            fault: fault.as_deref(),
-        })
-    }
-}
-
-fn advice(retry: Retry) -> WireRetryAdvice {
-    match retry {
-        Retry::Again { wait, attempt, of, limit_factor } => WireRetryAdvice::Again {
-            again: true,
-            wait_ms: time::span_ms(wait),
-            attempt,
-            of,
-            limit_factor: f64::from(limit_factor.0) / 1000.0,
-        },
-        Retry::Stop { why, come_back_after } => WireRetryAdvice::Stop {
-            again: false,
-            why: why.word(),
-            come_back_ms: come_back_after.map(time::span_ms),
-        },
-    }
 }

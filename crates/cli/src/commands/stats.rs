@@ -264,17 +264,18 @@ fn costs(stats: &Stats, lang: Lang) -> String {
         (None, _) => "",
     };
     let blind = stats.refused_without_estimate;
+    let wrong = stats.false_alarms;
     let (through, through_failed) = (stats.let_through, stats.let_through_failed);
     let through_took = known(let_through_ms(stats), lang);
     let through_left_out = left_out(let_through_ms(stats), stats.let_through_without_time, lang);
     let mut text = match lang {
         Lang::En => format!(
             "\nWasted: {wasted} (failures that the session had met and not got over: {repeats}{repeats_left_out})\n\
-             Saved: {about}{saved} (calls refused before they ran: {refused}, without an estimate: {blind})\n"
+             Saved: {about}{saved} (calls refused before they ran: {refused}, without an estimate: {blind}, false alarms: {wrong})\n"
         ),
         Lang::Zh => format!(
             "\n浪费：{wasted}（本会话中已出现过且尚未解决的失败：{repeats} 次{repeats_left_out}）\n\
-             节省：{about}{saved}（运行前被拒绝的调用：{refused} 次，其中无法估计：{blind} 次）\n"
+             节省：{about}{saved}（运行前被拒绝的调用：{refused} 次，其中无法估计：{blind} 次，误报：{wrong} 次）\n"
         ),
     };
     if through > 0 {
@@ -314,6 +315,7 @@ struct WireStats<'s> {
     refused: u64,
     saved_ms: Option<u64>,
     refused_without_estimate: u64,
+    false_alarms: u64,
     let_through: u64,
     let_through_failed: u64,
     let_through_ms: Option<u64>,
@@ -361,6 +363,7 @@ impl<'s> WireStats<'s> {
             refused: stats.refused,
             saved_ms: saved_ms(stats),
             refused_without_estimate: stats.refused_without_estimate,
+            false_alarms: stats.false_alarms,
             let_through: stats.let_through,
             let_through_failed: stats.let_through_failed,
             let_through_ms: let_through_ms(stats),

@@ -37,6 +37,7 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::Store(error) => store_error(error),
         CommandError::NotKept { why } => format!("无法记录：{why}"),
         CommandError::NoHome => "没有可以存放数据的文件夹：XDG_STATE_HOME 和 HOME 都没有设置".to_owned(),
+        CommandError::NoPerson => "这会解除限制，而终端前没有人：智能体不能自行解除".to_owned(),
         CommandError::ReaderGone => "读取输出的一方已经离开".to_owned(),
     }
 }

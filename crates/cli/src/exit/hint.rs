@@ -106,6 +106,10 @@ impl CommandError {
                 "请检查 `unstuck config explain store.state-dir` 所指的文件夹",
             ),
             CommandError::NoHome => say("set HOME, or `store.state-dir`", "请设置 HOME 或 `store.state-dir`"),
+            CommandError::NoPerson => say(
+                "a person runs it in a terminal; a script that a person wrote may give --yes",
+                "请由人在终端中运行；由人编写的脚本可以加上 --yes",
+            ),
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
             | CommandError::Input(_)

@@ -18,7 +18,7 @@ pub(crate) enum Project {
     Lower,
     /// Switch it off.
     Off,
-    /// Choose a word that stands later in the list of words.
+    /// Choose a word that stands later in the list of words; for tools, for every one of them.
     Later,
 }
 
@@ -27,7 +27,7 @@ impl Project {
     pub(crate) fn allows(self, old: &Value, new: &Value, words: Shape) -> bool {
         let rank = |word: &&str| match words {
             Shape::Word(words) => words.iter().position(|each| each == word),
-            Shape::Flag | Shape::Time(..) | Shape::Size(..) | Shape::Folder => None,
+            Shape::Flag | Shape::Time(..) | Shape::Size(..) | Shape::Folder | Shape::Tools => None,
         };
         match (self, old, new) {
             (Project::Never, _, _) => false,
@@ -98,6 +98,7 @@ macro_rules! keys {
     };
 }
 
+const MOMENT: Duration = Duration::from_millis(10);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -146,6 +147,9 @@ keys! {
     LadderMode "ladder.mode", Shape::Word(&["shadow", "advise", "enforce"]), "enforce", Later,
         "`shadow` only records, `advise` also speaks, `enforce` also refuses and halts.",
         "`shadow` 只记录，`advise` 还会提示，`enforce` 还会拒绝和停止。";
+    LadderTools "ladder.tools", Shape::Tools, "none", Later,
+        "Other modes for single tools. A mode that a variable or a flag sets counts for all tools.",
+        "单个工具的其他模式。由环境变量或参数设置的模式对所有工具生效。";
     LanguagePeople "language.people", Shape::Word(&["auto", "en", "zh"]), "auto", Never,
         "The language of texts for people. `auto` goes by LC_ALL, LC_MESSAGES and LANG; `--lang` is stronger.",
         "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG；`--lang` 优先。";
@@ -161,6 +165,18 @@ keys! {
     HookEnabled "hook.enabled", Shape::Flag, "true", Never,
         "Whether hooks do anything at all.",
         "钩子是否起作用。";
+    HookAttended "hook.attended", Shape::Word(&["auto", "yes", "no"]), "auto", Never,
+        "Whether a person is there to answer a question. Where nobody is, a run is halted; `auto` goes by what the agent says.",
+        "是否有人能回答问题。无人时直接停止运行；`auto` 依据智能体所说的判断。";
+    HookHoldMax "hook.hold-max", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "2s", Lower,
+        "How long a call that comes too early may be held until its time has come; otherwise it is refused.",
+        "来得太早的调用最多可等待多久再放行；超过则拒绝。";
+    HookDeadlineBefore "hook.deadline-before", Shape::Time(MOMENT, SECOND.saturating_mul(10)), "150ms", Never,
+        "When a hook that has no answer before a call falls silent, and the call goes on. What is held counts beside it.",
+        "调用之前，钩子在此时限内没有答案就保持沉默，调用照常进行。等待放行的时间另计。";
+    HookDeadlineAfter "hook.deadline-after", Shape::Time(MOMENT, SECOND.saturating_mul(60)), "1s", Never,
+        "When a hook that has no answer after a call falls silent.",
+        "调用之后，钩子在此时限内没有答案就保持沉默。";
 }
 
 impl Key {

@@ -11,6 +11,7 @@ mod key;
 mod layer;
 mod quoted;
 mod sections;
+mod tools;
 mod value;
 mod written;
 mod written_alert;
@@ -28,7 +29,7 @@ pub(crate) use error::SettingsError;
 pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
 pub(crate) use quoted::{harmless, harmless_path, quoted};
-pub(crate) use sections::{Filesystem, Mode, People, StateDir};
+pub(crate) use sections::{Attended, Filesystem, HookSettings, Mode, People, StateDir};
 pub(crate) use value::{Folder, Time, Value};
 use written::Written;
 use written_alert::WrittenAlert;
@@ -113,8 +114,39 @@ impl Settings {
         for (key, value, place) in written.values {
             match self.refusal(layer, key, &value, &place) {
                 Some(refusal) => mistakes.push(refusal),
-                None => self.values.push(Setting { key, value, layer, place }),
+                None => {
+                    let value = self.laid_over(layer, key, value);
+                    self.values.push(Setting { key, value, layer, place });
+                }
             }
+        }
+    }
+
+    /// What a project says of tools comes beside what the person says of others; everything else takes the place of what was
+    /// there.
+    fn laid_over(&self, layer: Layer, key: Key, value: Value) -> Value {
+        match (layer, self.value(key), value) {
+            (Layer::Project, Value::Tools(person), Value::Tools(project)) => {
+                Value::Tools(person.with(&project))
+            }
+            (_, _, value) => value,
+        }
+    }
+
+    /// Whether a project may say this.
+    fn project_may(&self, key: Key, current: &Value, value: &Value) -> bool {
+        match (current, value) {
+            (Value::Tools(person), Value::Tools(project)) => {
+                // The project's own mode is no part of what the person set.
+                let mut set = self.values.iter().rev().filter(|setting| setting.layer < Layer::Project);
+                let others = set.find(|setting| setting.key == Key::LadderMode);
+                let others = match others.map_or_else(|| Key::LadderMode.default(), |set| set.value.clone()) {
+                    Value::Word(word) => sections::mode(word),
+                    _ => Mode::Enforce,
+                };
+                person.loosened_by(project, others).is_none()
+            }
+            _ => key.row().project.allows(current, value, key.row().shape),
         }
     }
 
@@ -122,7 +154,7 @@ impl Settings {
     fn refusal(&self, layer: Layer, key: Key, value: &Value, place: &Place) -> Option<SettingsError> {
         let row = key.row();
         let current = self.value(key);
-        if layer != Layer::Project || row.project.allows(&current, value, row.shape) {
+        if layer != Layer::Project || self.project_may(key, &current, value) {
             return None;
         }
         let place = place.clone();

@@ -8,6 +8,8 @@ use unstuck_judge::ladder::Preset;
 
 use super::Settings;
 use super::key::Key;
+use super::layer::Layer;
+use super::tools::ToolModes;
 use super::value::{Folder, Value};
 
 /// `[store]`
@@ -51,10 +53,12 @@ pub(crate) struct OutputSettings {
 }
 
 /// `[ladder]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LadderSettings {
     pub(crate) preset: Preset,
+    /// For all tools but those that are named.
     pub(crate) mode: Mode,
+    pub(crate) tools: ToolModes,
 }
 
 /// How far the ladder goes.
@@ -66,6 +70,21 @@ pub(crate) enum Mode {
     Advise,
     /// It also refuses and halts.
     Enforce,
+}
+
+impl Mode {
+    pub(crate) fn named(word: &str) -> Option<Mode> {
+        [Mode::Shadow, Mode::Advise, Mode::Enforce].into_iter().find(|mode| mode.word() == word)
+    }
+
+    /// The word for it, in files, in JSON and to people.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Mode::Shadow => "shadow",
+            Mode::Advise => "advise",
+            Mode::Enforce => "enforce",
+        }
+    }
 }
 
 /// `[language]`
@@ -94,6 +113,19 @@ pub(crate) struct ProblemSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HookSettings {
     pub(crate) enabled: bool,
+    pub(crate) attended: Attended,
+    pub(crate) hold_max: Duration,
+    pub(crate) deadline_before: Duration,
+    pub(crate) deadline_after: Duration,
+}
+
+/// Whether a person is there to answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attended {
+    /// Go by what the agent says.
+    Auto,
+    Yes,
+    No,
 }
 
 impl Settings {
@@ -131,15 +163,27 @@ impl Settings {
 
     pub(crate) fn ladder(&self) -> LadderSettings {
         let preset = self.word(Key::LadderPreset);
-        let mode = match self.word(Key::LadderMode) {
-            "shadow" => Mode::Shadow,
-            "advise" => Mode::Advise,
-            "enforce" => Mode::Enforce,
-            word => no_such_word(Key::LadderMode, word),
-        };
         LadderSettings {
             preset: preset.parse().unwrap_or_else(|_| no_such_word(Key::LadderPreset, preset)),
-            mode,
+            mode: self.mode(),
+            tools: self.tools(),
+        }
+    }
+
+    /// The mode of all tools that are not named.
+    fn mode(&self) -> Mode {
+        mode(self.word(Key::LadderMode))
+    }
+
+    /// The modes of single tools. Whoever sets a mode for one run means all tools, whatever the files say of single ones.
+    fn tools(&self) -> ToolModes {
+        let is_for_this_run = |key| self.set(key).is_some_and(|set| set.layer >= Layer::Environment);
+        match self.value(Key::LadderTools) {
+            Value::Tools(_) if is_for_this_run(Key::LadderMode) && !is_for_this_run(Key::LadderTools) => {
+                ToolModes::default()
+            }
+            Value::Tools(tools) => tools,
+            other => no_such_shape(Key::LadderTools, &other),
         }
     }
 
@@ -160,7 +204,19 @@ impl Settings {
     }
 
     pub(crate) fn hook(&self) -> HookSettings {
-        HookSettings { enabled: self.flag(Key::HookEnabled) }
+        let attended = match self.word(Key::HookAttended) {
+            "auto" => Attended::Auto,
+            "yes" => Attended::Yes,
+            "no" => Attended::No,
+            word => no_such_word(Key::HookAttended, word),
+        };
+        HookSettings {
+            enabled: self.flag(Key::HookEnabled),
+            attended,
+            hold_max: self.time(Key::HookHoldMax),
+            deadline_before: self.time(Key::HookDeadlineBefore),
+            deadline_after: self.time(Key::HookDeadlineAfter),
+        }
     }
 
     fn time(&self, key: Key) -> Duration {
@@ -197,6 +253,11 @@ impl Settings {
             other => no_such_shape(key, &other),
         }
     }
+}
+
+/// The mode that a word of the settings means.
+pub(crate) fn mode(word: &str) -> Mode {
+    Mode::named(word).unwrap_or_else(|| no_such_word(Key::LadderMode, word))
 }
 
 /// The table of keys and this file disagree. A test reads every word of every key, so nobody else ever sees this.

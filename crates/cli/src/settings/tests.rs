@@ -10,6 +10,7 @@ use unstuck_judge::{Kind, Lang};
 use unstuck_store::AlertWhen;
 
 use super::sections::{Filesystem, Mode};
+use super::tools::ToolModes;
 use super::value::Shape;
 use super::*;
 
@@ -137,7 +138,7 @@ fn every_word_of_every_setting_has_a_meaning() {
         for word in words {
             let settings = Machine::empty().flag(&format!("{}={word}", key.row().name)).sound();
             assert_eq!(settings.setting(*key).value, Value::Word(word));
-            drop((settings.store(), settings.ladder(), settings.language()));
+            drop((settings.store(), settings.ladder(), settings.language(), settings.hook()));
         }
     }
 }
@@ -157,7 +158,13 @@ fn without_any_file_every_section_has_its_defaults() {
     assert_eq!((settings.language().people, settings.language().model), (People::Auto, Lang::En));
     assert_eq!(settings.problems().new_for, Duration::from_secs(86_400));
     assert_eq!(settings.problems().resolved_after, Duration::from_secs(14 * 86_400));
-    assert!(settings.hook().enabled);
+    assert_eq!((settings.ladder().tools, settings.hook().attended), (ToolModes::default(), Attended::Auto));
+    let hook = settings.hook();
+    assert_eq!((hook.enabled, hook.hold_max), (true, Duration::from_secs(2)));
+    assert_eq!(
+        (hook.deadline_before, hook.deadline_after),
+        (Duration::from_millis(150), Duration::from_secs(1))
+    );
 }
 
 #[test]
@@ -236,6 +243,37 @@ fn a_project_may_not_loosen_and_the_setting_stays_as_it_was() {
         let mistakes = Machine::empty().project(text).mistakes();
         assert!(matches!(&mistakes[..], [only] if only.contains(expected)), "{mistakes:?}");
     }
+}
+
+#[test]
+fn a_project_says_of_tools_only_what_is_stricter_and_the_rest_stays() {
+    let machine = |user: &str, project: &str| Machine::empty().user(user).project(project);
+    let tools = "ladder.tools";
+    check(
+        &machine("ladder.tools = \"WebFetch=shadow\"", "ladder.tools = \"Bash=enforce\""),
+        tools,
+        "WebFetch=shadow, Bash=enforce from project",
+    );
+    check_mistake(
+        &machine("ladder.tools = \"Bash=enforce\"", "ladder.tools = \"*=shadow\""),
+        "home/project/.unstuck.toml:1:8: ladder.tools = *=shadow would loosen Bash=enforce: \
+         a project may only choose a later word of the list",
+    );
+    // What the person set counts, not the mode that the project itself has made stricter.
+    let stricter = "ladder.mode = \"enforce\"\nladder.tools = \"Bash=advise\"";
+    check(&machine("ladder.mode = \"advise\"", stricter), tools, "Bash=advise from project");
+    assert_eq!(machine("ladder.mode = \"enforce\"", stricter).mistakes().len(), 1);
+}
+
+#[test]
+fn a_mode_for_one_run_counts_for_all_tools_unless_tools_are_named_there_too() {
+    let machine =
+        || Machine::empty().user("ladder.tools = \"Bash=enforce\"").variable("UNSTUCK_LADDER_MODE", "shadow");
+    assert_eq!(machine().sound().ladder().tools, ToolModes::default());
+    let named = machine().flag("ladder.tools=mcp__*=advise, Bash=shadow").sound().ladder().tools;
+    assert_eq!(named.to_string(), "mcp__*=advise, Bash=shadow");
+    let alone = Machine::empty().user("ladder.tools = \"Bash=advise\"").sound().ladder();
+    assert_eq!((alone.tools.to_string().as_str(), alone.mode), ("Bash=advise", Mode::Enforce));
 }
 
 #[test]

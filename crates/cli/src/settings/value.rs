@@ -7,6 +7,8 @@ use std::time::Duration;
 use unstuck_judge::Lang;
 use unstuck_wire::time;
 
+use super::tools::ToolModes;
+
 /// One value, whatever layer it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
@@ -15,6 +17,7 @@ pub(crate) enum Value {
     Time(Duration),
     Size(u64),
     Folder(Folder),
+    Tools(ToolModes),
 }
 
 /// A folder as it is set.
@@ -35,6 +38,8 @@ pub(crate) enum Shape {
     /// From the least to the most, in bytes.
     Size(u64, u64),
     Folder,
+    /// Modes of single tools.
+    Tools,
 }
 
 const TIME_UNITS: [(&str, u64); 6] =
@@ -59,6 +64,7 @@ impl Shape {
                 (least..=most).contains(&size).then_some(Value::Size(size))
             }
             Shape::Folder => folder(text, home).map(Value::Folder),
+            Shape::Tools => ToolModes::read(text).map(Value::Tools),
         }
     }
 
@@ -83,6 +89,12 @@ impl Shape {
             }
             (Shape::Folder, Lang::En) => "auto, an absolute path, or one that begins with ~/".to_owned(),
             (Shape::Folder, Lang::Zh) => "auto、绝对路径，或以 ~/ 开头的路径".to_owned(),
+            (Shape::Tools, Lang::En) => {
+                "none, or tools with their modes such as `WebFetch=shadow, mcp__*=advise`".to_owned()
+            }
+            (Shape::Tools, Lang::Zh) => {
+                "none，或工具及其模式，例如 `WebFetch=shadow, mcp__*=advise`".to_owned()
+            }
         }
     }
 }
@@ -119,6 +131,7 @@ impl fmt::Display for Value {
             Value::Size(size) => Size(*size).fmt(f),
             Value::Folder(Folder::Auto) => "auto".fmt(f),
             Value::Folder(Folder::At(path)) => path.display().fmt(f),
+            Value::Tools(tools) => tools.fmt(f),
         }
     }
 }

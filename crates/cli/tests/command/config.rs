@@ -53,9 +53,9 @@ fn every_setting_is_shown_once_with_its_value_and_layer() {
     keys.sort_unstable();
     let before = keys.len();
     keys.dedup();
-    assert_eq!((keys.len(), before), (24, 24), "{keys:?}");
+    assert_eq!((keys.len(), before), (29, 29), "{keys:?}");
     let people = world.run(&["config", "show"], "");
-    assert_eq!(people.stdout().lines().count(), 24, "{people}");
+    assert_eq!(people.stdout().lines().count(), 29, "{people}");
     let page = fs::read_to_string(crate::world::repository("docs/config.md")).unwrap();
     for key in keys {
         assert!(page.contains(&format!("`{}`", key.trim_start_matches("alert."))), "{key} is not documented");
@@ -446,7 +446,7 @@ fn editing_a_project_begins_with_what_it_may_set() {
     let said = edited(&world, "cat \"$1\"", &["--project"]);
     assert_eq!(said.exit, 0, "{said}");
     assert!(
-        said.stdout().contains("may only tighten") && said.stdout().contains("# mode = \"full\""),
+        said.stdout().contains("may only tighten") && said.stdout().contains("# mode = \"enforce\""),
         "{said}"
     );
     assert!(!said.stdout().contains("state-dir") && !said.stdout().contains("alert"), "{said}");

@@ -11,7 +11,7 @@ mod replay;
 pub mod see;
 mod sight;
 mod standing;
-mod words;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

@@ -3,15 +3,21 @@
 //! Never an order. Agents are right to distrust results that shout, so a text states what happened and leaves the
 //! choice open.
 
+use std::time::Duration;
+
 use super::see::OUR_MARK;
 use super::standing::Known;
 use super::{Decision, Reason, Rung, Standing, Track};
-use crate::{Lang, remedy};
+use crate::{Kind, Lang, remedy};
 
 include!(concat!(env!("OUT_DIR"), "/ladder-texts.rs"));
 
 /// How many failures the table for a person shows.
 const ROWS: usize = 10;
+/// How many attempts a refusal names.
+const ATTEMPTS: usize = 3;
+/// How many failures are told again after a conversation was shortened.
+const REMINDED: usize = 5;
 /// How much of an error or a call stands in one cell.
 const CELL: usize = 100;
 
@@ -19,15 +25,11 @@ impl Decision {
     /// What is said to the agent; nothing where nothing is to be said.
     pub fn text(&self, lang: Lang) -> Option<String> {
         let reason = self.reason.as_ref().filter(|_| self.rung > Rung::Observe)?;
-        let rule = match reason.rule.is_empty() {
-            true => format!("ladder.{}", reason.track),
-            false => reason.rule.clone(),
-        };
-        let line = if reason.line.is_empty() { "—" } else { &reason.line };
-        let text = template(reason, self.rung, lang)
+        let strike = strike(reason, self.rung).and_then(|key| text_of(key, lang));
+        let text = joined([Some(template(reason, self.rung, lang)), strike])
             .replace("{count}", &reason.count.to_string())
-            .replace("{rule}", &rule)
-            .replace("{line}", &cell(line));
+            .replace("{rule}", &reason.charge())
+            .replace("{line}", &quoted(&reason.line, lang));
         Some(match self.rung {
             Rung::Deny | Rung::Halt => format!("{OUR_MARK}: {text}"),
             Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist => text,
@@ -35,26 +37,137 @@ impl Decision {
     }
 }
 
-impl Standing {
-    /// What a person needs to decide how it goes on: `Error | Attempt | Resolution`, the latest failures last.
-    pub fn table(&self, lang: Lang) -> String {
-        let mut known: Vec<&Known> = self.known.iter().filter(|known| known.strikes > 0).collect();
-        known.sort_by(|a, b| (a.at, &a.attempt).cmp(&(b.at, &b.attempt)));
-        known.dedup_by(|a, b| a.at == b.at);
-        let rows = known.iter().rev().take(ROWS).rev().map(|known| row(known, lang));
-        let head = text_of("table.head", lang).unwrap_or_default();
-        std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
+impl Reason {
+    /// The rule behind it: the one that named the cause, or what was counted.
+    pub fn charge(&self) -> String {
+        match self.rule.is_empty() {
+            true => format!("ladder.{}", self.track),
+            false => self.rule.clone(),
+        }
+    }
+
+    /// What usually helps against the cause.
+    pub fn remedy(&self, lang: Lang) -> Option<String> {
+        Some(text_of("known.remedy", lang)?.replace("{remedy}", remedy_for(self.kind, lang)?))
     }
 }
 
+/// A call that is sent again too early.
+pub fn too_early(line: &str, rule: &str, wait: Duration, lang: Lang) -> String {
+    let text = text_of("early.deny", lang).unwrap_or_default();
+    let text = text
+        .replace("{rule}", rule)
+        .replace("{wait}", &span(wait, lang))
+        .replace("{line}", &quoted(line, lang));
+    format!("{OUR_MARK}: {text}")
+}
+
+/// When the same call may work again.
+pub fn possible_again(wait: Duration, lang: Lang) -> String {
+    text_of("early.told", lang).unwrap_or_default().replace("{wait}", &span(wait, lang))
+}
+
+/// How a person lifts a refusal.
+pub fn way_out(key: &str, lang: Lang) -> String {
+    text_of("way.out", lang).unwrap_or_default().replace("{key}", key)
+}
+
+/// Sentences in a row.
+pub fn joined<'a>(sentences: impl IntoIterator<Item = Option<&'a str>>) -> String {
+    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// A wait in words that are easily read; what is left of a second counts as a whole one.
+fn span(wait: Duration, lang: Lang) -> String {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    match (seconds, lang) {
+        (..=120, Lang::En) => format!("{seconds} s"),
+        (..=120, Lang::Zh) => format!("{seconds} 秒"),
+        (..=7200, Lang::En) => format!("{} min", seconds.div_ceil(60)),
+        (..=7200, Lang::Zh) => format!("{} 分钟", seconds.div_ceil(60)),
+        (_, Lang::En) => format!("{} h", seconds.div_ceil(3600)),
+        (_, Lang::Zh) => format!("{} 小时", seconds.div_ceil(3600)),
+    }
+}
+
+/// What a number of failures says about the next attempt; answers that stay the same are no attempts.
+fn strike(reason: &Reason, rung: Rung) -> Option<&'static str> {
+    let is_attempt = match reason.track {
+        Track::Repeat | Track::Variant | Track::Root | Track::Spread | Track::Approach => true,
+        // Their own texts say what is left to try.
+        Track::Opaque
+        | Track::Look
+        | Track::Act
+        | Track::Poll
+        | Track::Rerun
+        | Track::Lap
+        | Track::Cycle
+        | Track::Silence => false,
+    };
+    match (rung, reason.count % 3, reason.count) {
+        (Rung::Observe | Rung::Note | Rung::Halt, _, _) | (_, _, 0) => None,
+        (_, 2, _) if is_attempt => Some("strike.2"),
+        (_, 0, _) if is_attempt => Some("strike.3"),
+        _ => None,
+    }
+}
+
+impl Standing {
+    /// What a person needs to decide how it goes on: `Error | Attempt | Resolution`, the latest failures last.
+    pub fn table(&self, lang: Lang) -> String {
+        let rows = self.latest(ROWS).map(|known| row(known, lang));
+        let head = text_of("table.head", lang).unwrap_or_default();
+        std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The last attempts that failed, in one sentence.
+    pub fn tried(&self, lang: Lang) -> Option<String> {
+        let attempts: Vec<String> = self
+            .latest(ATTEMPTS)
+            .map(|known| format!("`{}`{}", cell(&known.attempt), times(known)))
+            .collect();
+        let text = text_of("tried", lang).filter(|_| !attempts.is_empty())?;
+        Some(text.replace("{tried}", &attempts.join(", ")))
+    }
+
+    /// What an agent has to know again after its memory was cut short: what it was told must not be tried again.
+    pub fn reminder(&self, lang: Lang) -> Option<String> {
+        let rows: Vec<String> = self
+            .latest(REMINDED)
+            .filter(|known| known.said.told >= Rung::Hint || known.said.denials > 0)
+            .map(|known| {
+                let line = quoted(&known.line, lang);
+                format!("- `{}`{}: {line} ({})", cell(&known.attempt), times(known), known.kind.title(lang))
+            })
+            .collect();
+        let head = text_of("again.head", lang).filter(|_| !rows.is_empty())?;
+        Some(format!("{head}\n{}", rows.join("\n")))
+    }
+
+    /// The latest failures, one for each call, the last of them last.
+    fn latest(&self, number: usize) -> impl Iterator<Item = &Known> {
+        let mut known: Vec<&Known> = self.known.iter().filter(|known| known.strikes > 0).collect();
+        known.sort_by(|a, b| (a.at, &a.attempt).cmp(&(b.at, &b.attempt)));
+        known.dedup_by(|a, b| a.at == b.at);
+        let first = known.len().saturating_sub(number);
+        known.into_iter().skip(first)
+    }
+}
+
+fn times(known: &Known) -> String {
+    if known.strikes > 1 { format!(" ×{}", known.strikes) } else { String::new() }
+}
+
 fn row(known: &Known, lang: Lang) -> String {
-    let times = if known.strikes > 1 { format!(" ×{}", known.strikes) } else { String::new() };
     let error = if known.line.is_empty() { known.kind.title(lang).to_owned() } else { cell(&known.line) };
-    // A remedy about something that is not known any more would leave a gap in the sentence.
+    let remedy = remedy_for(known.kind, lang).unwrap_or("—");
+    format!("{error} | {}{} | {remedy}", cell(&known.attempt), times(known))
+}
+
+/// The first remedy for a cause that can be told without knowing more than the cause.
+fn remedy_for(kind: Kind, lang: Lang) -> Option<&'static str> {
     let whole = |text: &&'static str| !text.contains("{it}");
-    let remedy =
-        known.kind.row().advice.iter().filter_map(|key| remedy(key, lang)).find(whole).unwrap_or("—");
-    format!("{error} | {}{times} | {remedy}", cell(&known.attempt))
+    kind.row().advice.iter().filter_map(|key| remedy(key, lang)).find(whole)
 }
 
 /// The text for a track and a rung: its own, that of the track it resembles, or the common one. What may pass by itself is
@@ -76,6 +189,18 @@ fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
 fn text_of(key: &str, lang: Lang) -> Option<&'static str> {
     let at = TEXTS.binary_search_by(|(other, _)| (*other).cmp(key)).ok()?;
     Some(TEXTS[at].1[lang as usize])
+}
+
+/// A line of an output, between brackets that it cannot close, and said to be what it is.
+fn quoted(line: &str, lang: Lang) -> String {
+    if line.is_empty() {
+        return "—".to_owned();
+    }
+    let line = cell(&line.replace(['⟦', '⟧'], " "));
+    match lang {
+        Lang::En => format!("output, quoted as data: ⟦{line}⟧"),
+        Lang::Zh => format!("输出原文（仅为数据）：⟦{line}⟧"),
+    }
 }
 
 /// One line of quotation: text from outside must not become a speech, nor break the table.

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use self::bound::Bound;
 use self::home::Home;
-use self::visible::visible;
+pub(crate) use self::visible::visible;
 use crate::redact::{Edge, Known, redact_known};
 
 /// Text from which secrets were cut, in which nothing acts or hides, and whose length somebody decided on.

@@ -12,7 +12,7 @@ use crate::redact::Edge;
 const SEQUENCE_LENGTH: usize = 4096;
 
 /// Writes `bytes` so that everything is seen, and moves `edges` to where they are afterwards.
-pub(super) fn visible(bytes: &[u8], edges: &mut [Edge]) -> String {
+pub(crate) fn visible(bytes: &[u8], edges: &mut [Edge]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let before = edges.to_vec();
     let mut at = 0;

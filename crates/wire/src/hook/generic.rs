@@ -4,18 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unstuck_judge::{Call, Observation, Outcome};
 
-use super::{Attended, Envelope, Finished, Happened, Host, Letter};
+use super::{Attended, Envelope, Finished, Happened, Host, Letter, NO_SESSION};
 use crate::bounded;
 use crate::json::{WireError, read_object};
+use crate::recorded::MAIN_AGENT;
 use crate::redact::redact;
 use crate::report::WireReport;
 use crate::scalar::{self, WireText};
 use crate::time;
-
-/// What the session is called where nobody says.
-const NO_SESSION: &str = "default";
-/// Who acts where nobody says.
-const MAIN_AGENT: &str = "main";
 
 /// The payload exactly as it arrives. Fields that nobody knows are passed over.
 #[derive(Deserialize)]
@@ -80,15 +76,17 @@ impl TryFrom<WirePayload> for Letter {
         let key = text(wire.call_id.take(), "");
         Ok(Letter {
             host: Host::Generic,
+            hook: String::new(),
             session: text(wire.session.take(), NO_SESSION),
             agent: text(wire.agent.take(), MAIN_AGENT),
             cwd: text(wire.cwd.take(), ""),
             pid: pid.filter(|pid| *pid > 0),
             round: count(&wire.round),
-            at: moment(&wire.at),
+            at: time::moment(&wire.at),
             transcript: None,
             attended: Attended::Unsaid,
             envelope: Envelope::Generic,
+            is_whole: bounded::fits(&wire.input),
             events: vec![match &*word {
                 "before" => {
                     let new_user_turn = scalar::flag(&wire.new_user_turn);
@@ -201,12 +199,6 @@ fn short(word: &str) -> String {
     redact(word).chars().take(40).collect()
 }
 
-/// A moment: milliseconds since 1970 as a number, or an ISO 8601 text. A time nobody understands is no reason to lose a call.
-fn moment(at: &Value) -> Option<u64> {
-    let written = at.as_str().and_then(time::millis);
-    written.or_else(|| scalar::count("at", at).ok().flatten()).filter(|at| *at <= time::LAST)
-}
-
 /// The answer to a payload exactly as it is printed.
 #[derive(Debug, Serialize)]
 pub struct WireAnswer<'a> {
@@ -216,6 +208,9 @@ pub struct WireAnswer<'a> {
     pub event: &'a str,
     /// `allow`, `deny` or `halt`.
     pub decision: &'static str,
+    /// How long to wait before an allowed call is run: the same one failed a moment ago.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
     /// What the ladder said, whether it was heeded or not.
     pub rung: &'static str,
     /// What the model should be told.

@@ -3,10 +3,26 @@
 //! One file per agent program. What differs between them stays in its file: how failures look, what an answer may hold, what
 //! an agent honours. Nothing here ever answers `allow`: whether a call may run is not for us to say, only that it may not.
 
+mod claude;
+pub mod codex;
+mod copilot;
+mod cursor;
+mod gemini;
 pub mod generic;
+mod kin;
+mod opencode;
+mod qwen;
+mod sender;
+mod shell_report;
+mod speech;
 
 use serde_json::Value;
-use unstuck_judge::{Call, Observation, vocabulary};
+use unstuck_judge::{Call, Observation, Outcome, vocabulary};
+
+use crate::json::WireError;
+
+/// What the session is called where nobody says.
+const NO_SESSION: &str = "default";
 
 vocabulary! {
     /// The agent programs whose hooks we answer.
@@ -35,6 +51,8 @@ vocabulary! {
 pub struct Letter {
     /// Who sent it. Not always the one whose door it came through: some programs run the hooks of others.
     pub host: Host,
+    /// The sender's own name for the hook; empty where it has none.
+    pub hook: String,
     /// The session.
     pub session: String,
     /// Who acts in it.
@@ -55,6 +73,8 @@ pub struct Letter {
     pub events: Vec<Happened>,
     /// What its own format needs to know for the answer.
     pub(crate) envelope: Envelope,
+    /// Was the input kept whole? One with something left out cannot be sent on.
+    pub(crate) is_whole: bool,
 }
 
 /// Is there a person who would answer a question?
@@ -98,6 +118,15 @@ pub enum Happened {
     Denied {
         /// The program's name for the call.
         key: String,
+    },
+    /// A call that went on by itself after its answer, in the background, ended now.
+    Later {
+        /// The program's name for the call.
+        key: String,
+        /// How it ended.
+        outcome: Outcome,
+        /// What is said of it.
+        text: String,
     },
     /// The user said something.
     User,
@@ -144,6 +173,7 @@ impl Happened {
             Happened::Ask { .. } => "ask",
             Happened::Approved { .. } => "approved",
             Happened::Denied { .. } => "denied",
+            Happened::Later { .. } => "later",
             Happened::User => "user",
             Happened::Began(_) => "began",
             Happened::AgentDone => "agent_done",
@@ -219,21 +249,87 @@ pub struct Honours {
 pub(crate) enum Envelope {
     /// Our own format is answered line by line: see [`generic::WireAnswer`].
     Generic,
+    /// Nothing is said to this event.
+    Mute,
+    /// Claude Code.
+    Claude(kin::Moment),
+    /// Codex CLI.
+    Codex(kin::Moment),
+    /// Gemini CLI.
+    Gemini(gemini::Event),
+    /// Qwen Code.
+    Qwen(kin::Moment),
+    /// opencode, through our plugin.
+    Opencode(opencode::Event),
+    /// GitHub Copilot CLI.
+    Copilot(copilot::Style, kin::Moment),
+    /// Cursor.
+    Cursor(cursor::Event),
+}
+
+/// Reads one payload that came through the door of an agent. [`Letter::host`] says who really sent it.
+pub fn read(door: Host, bytes: &[u8]) -> Result<Letter, WireError> {
+    match sender::of(door, bytes)? {
+        Host::Claude => claude::read(bytes),
+        Host::Codex => codex::read(bytes),
+        Host::Gemini => gemini::read(bytes),
+        Host::Qwen => qwen::read(bytes),
+        Host::Opencode => opencode::read(bytes),
+        Host::Copilot => copilot::read(bytes),
+        Host::Cursor => cursor::read(bytes),
+        Host::Generic => generic::read(bytes),
+    }
 }
 
 impl Letter {
     /// What the sender heeds.
     pub fn honours(&self) -> Honours {
-        match &self.envelope {
+        let honours = match &self.envelope {
             Envelope::Generic => Honours { tell: true, deny: true, halt: true, ..Honours::default() },
-        }
+            Envelope::Mute => Honours::default(),
+            Envelope::Claude(moment) => claude::honours(*moment),
+            Envelope::Codex(moment) => codex::honours(*moment),
+            Envelope::Gemini(event) => gemini::honours(event),
+            Envelope::Qwen(moment) => qwen::honours(*moment),
+            Envelope::Opencode(event) => opencode::honours(*event),
+            Envelope::Copilot(_, moment) => copilot::honours(*moment),
+            Envelope::Cursor(event) => cursor::honours(*event),
+        };
+        let Honours { rewrite, again, .. } = honours;
+        Honours { rewrite: rewrite && self.is_whole, again: again && self.is_whole, ..honours }
     }
 
     /// The answer in the sender's format, as one JSON object; nothing where there is nothing to say, or no way to say it.
     /// What the sender does not heed is said in the nearest way that it does.
-    pub fn answer(&self, _reply: &Reply) -> Option<String> {
+    pub fn answer(&self, reply: &Reply) -> Option<String> {
+        let told;
+        let reply = match reply {
+            Reply::Rewrite { text, .. } | Reply::Again { text, .. } if !self.is_whole => {
+                told = Reply::Tell { text: text.clone() };
+                &told
+            }
+            whole => whole,
+        };
         match &self.envelope {
-            Envelope::Generic => None,
+            Envelope::Generic | Envelope::Mute => None,
+            Envelope::Claude(moment) => claude::answer(*moment, reply),
+            Envelope::Codex(moment) => codex::answer(*moment, reply),
+            Envelope::Gemini(event) => gemini::answer(event, reply),
+            Envelope::Qwen(moment) => qwen::answer(*moment, reply),
+            Envelope::Opencode(event) => opencode::answer(*event, reply),
+            Envelope::Copilot(style, moment) => copilot::answer(*style, *moment, reply),
+            Envelope::Cursor(event) => cursor::answer(*event, reply),
+        }
+    }
+}
+
+impl Reply {
+    /// What there is to say to the model, whatever else is to be done.
+    fn words(&self) -> Option<&str> {
+        match self {
+            Reply::Silent => None,
+            Reply::Tell { text } | Reply::Rewrite { text, .. } | Reply::Again { text, .. } => Some(text),
+            Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. } => Some(reason),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::pairing::{Answer, Made, Pairing};
 use crate::json::{WireError, read_object};
 use crate::recorded::MAIN_AGENT;
 use crate::scalar::WireText;
-use crate::time;
+use crate::{time, wording};
 
 /// One transcript.
 #[derive(Debug, Default)]
@@ -175,56 +175,29 @@ impl WireBlock {
 
     /// Whether a person wrote this, rather than the client in the person's name.
     fn is_typed(&self) -> bool {
-        const CLIENT: [&str; 8] = [
-            "<task-notification>",
-            "<local-command-stdout>",
-            "<local-command-stderr>",
-            "<local-command-caveat>",
-            "<bash-stdout>",
-            "<bash-stderr>",
-            "<system-reminder>",
-            "<ide_",
-        ];
         match self.kind.as_deref() {
-            Some("text") => !CLIENT.iter().any(|words| self.says(words)),
+            Some("text") => !self.text.as_ref().is_some_and(|text| wording::is_from_client(&text.0)),
             // A picture or a document is put there by a person.
             Some(_) | None => true,
         }
     }
 }
 
-/// What the host calls a failure, by how it begins to say so. First match wins.
-const WORDINGS: &[(&str, Outcome)] = &[
-    ("<tool_use_error>", Outcome::Rejected),
-    ("InputValidationError", Outcome::Rejected),
-    ("[Request interrupted by user", Outcome::Interrupted),
-    ("The user doesn't want to", Outcome::Denied),
-    ("Permission to use ", Outcome::Denied),
-    ("Claude requested permissions ", Outcome::Denied),
-    ("PreToolUse:", Outcome::Denied),
-];
-
 fn answer(result: WireBlock, details: WireStreams, denial: Option<&str>) -> Answer {
     let is_error = result.is_error.unwrap_or(false);
     let text = result.content.text();
     let mut merged = text.as_str();
     let is_stopped = is_error && text.contains("this call was stopped while running");
-    let worded = || WORDINGS.iter().find(|(words, _)| text.starts_with(words)).map(|(_, outcome)| *outcome);
     let outcome = if details.interrupted == Some(true) || is_stopped {
         Outcome::Interrupted
     } else if denial.is_some() {
         Outcome::Denied
     } else if !is_error {
         Outcome::Succeeded
-    } else if let Some((code, rest)) = exit_line(&text) {
-        merged = rest;
-        if rest.starts_with("Command timed out after ") {
-            Outcome::TimedOut
-        } else {
-            Outcome::Exited { code }
-        }
     } else {
-        worded().unwrap_or(Outcome::ReportedFailure)
+        let (outcome, said) = wording::failure(&text);
+        merged = said;
+        outcome
     };
     let said_ok = Some(!is_error);
     match (details.stdout, details.stderr) {
@@ -237,13 +210,6 @@ fn answer(result: WireBlock, details: WireStreams, denial: Option<&str>) -> Answ
         },
         _ => Answer { merged: merged.as_bytes().to_vec(), said_ok, ..Answer::silent(outcome) },
     }
-}
-
-/// Splits `Exit code 3\n…` into the code and what the command printed.
-fn exit_line(text: &str) -> Option<(i32, &str)> {
-    let text = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
-    let (code, rest) = text.split_once('\n').unwrap_or((text, ""));
-    Some((code.trim().parse().ok()?, rest))
 }
 
 impl WireContent {

@@ -125,7 +125,7 @@ impl CodexReader {
                 self.calls.answer(&id, answer(item.output.unwrap_or(Value::Null), ending), at);
             }
             "message" if item.role.as_deref() == Some("user") => {
-                let words = text(item.content.unwrap_or(Value::Null));
+                let words = scalar::words(item.content.unwrap_or(Value::Null));
                 // What the client says in the user's name is wrapped in tags, or is the project's instructions.
                 if words.is_empty() || words.starts_with(['<', '#']) {
                     return Use::Ignored;
@@ -251,6 +251,12 @@ fn answer(output: Value, ending: Option<Ending>) -> Answer {
     Answer { said_ok: outcome.said_ok(), merged: body.as_bytes().to_vec(), ..Answer::silent(outcome) }
 }
 
+/// How a call ended by what its output says of itself, and what it printed.
+pub(crate) fn ending(output: Value) -> (Outcome, String) {
+    let answer = answer(output, None);
+    (answer.outcome, String::from_utf8_lossy(&answer.merged).into_owned())
+}
+
 /// The text of an output, and what its wrapping says of success and exit code.
 fn unwrap(output: Value) -> (String, Option<bool>, Option<i32>) {
     let code_of = |value: &Value| value.pointer("/metadata/exit_code")?.as_i64()?.try_into().ok();
@@ -260,7 +266,7 @@ fn unwrap(output: Value) -> (String, Option<bool>, Option<i32>) {
                 if inner.get("output").is_some_and(Value::is_string) && inner.get("metadata").is_some() =>
             {
                 let code = code_of(&inner);
-                (text(inner["output"].take()), None, code)
+                (scalar::words(inner["output"].take()), None, code)
             }
             Ok(_) | Err(_) => (whole, None, None),
         },
@@ -271,29 +277,11 @@ fn unwrap(output: Value) -> (String, Option<bool>, Option<i32>) {
                 .or_else(|| fields.remove("body"))
                 .or_else(|| fields.remove("output"));
             match inner {
-                Some(inner) => (text(inner), success, code_of(&Value::Object(fields))),
+                Some(inner) => (scalar::words(inner), success, code_of(&Value::Object(fields))),
                 None => (Value::Object(fields).to_string(), success, None),
             }
         }
-        output => (text(output), None, None),
-    }
-}
-
-/// The text of a content: itself, or its parts, one per line.
-fn text(content: Value) -> String {
-    match content {
-        Value::Null => String::new(),
-        Value::String(text) => text,
-        Value::Array(parts) => {
-            let part = |part: Value| match part.get("text") {
-                Some(Value::String(text)) => text.clone(),
-                Some(_) | None => {
-                    format!("[{}]", part.get("type").and_then(Value::as_str).unwrap_or("nothing"))
-                }
-            };
-            parts.into_iter().map(part).collect::<Vec<_>>().join("\n")
-        }
-        other => other.to_string(),
+        output => (scalar::words(output), None, None),
     }
 }
 

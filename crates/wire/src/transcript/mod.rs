@@ -4,7 +4,7 @@
 //! reason to stop.
 
 mod claude;
-mod codex;
+pub(crate) mod codex;
 mod pairing;
 
 use serde::Deserialize;

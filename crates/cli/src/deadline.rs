@@ -1,0 +1,94 @@
+//! An agent waits for its hooks, so a hook that cannot answer in time falls silent and ends. What it had not recorded yet
+//! waits in the spool for the next one.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use unstuck_store::{Entry, OwnFault};
+use unstuck_wire::clean::Clean;
+use unstuck_wire::time;
+
+use crate::cellar;
+
+/// When this process has to end, and what must not be lost then.
+pub(crate) struct Deadline {
+    begun: Instant,
+    /// In microseconds after the beginning.
+    limit: AtomicU64,
+    folder: Option<PathBuf>,
+    unrecorded: Mutex<Option<Entry>>,
+}
+
+impl Deadline {
+    /// Begins to watch over this process.
+    pub(crate) fn watch(begun: Instant, limit: Duration, folder: Option<PathBuf>) -> Arc<Deadline> {
+        let deadline = Arc::new(Deadline {
+            begun,
+            limit: AtomicU64::new(micros(limit)),
+            folder,
+            unrecorded: Mutex::default(),
+        });
+        let watched = Arc::clone(&deadline);
+        // Without a thread for it there is no deadline, which is no reason to have no answer.
+        let _unwatched = thread::Builder::new().stack_size(256 * 1024).spawn(move || watched.wait());
+        deadline
+    }
+
+    /// How long this process has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Sets when it has to end, counted from its beginning.
+    pub(crate) fn set(&self, limit: Duration) {
+        self.limit.store(micros(limit), Ordering::Relaxed);
+    }
+
+    /// Lets time pass that does not count.
+    pub(crate) fn pause(&self, wait: Duration) {
+        self.limit.fetch_add(micros(wait), Ordering::Relaxed);
+        thread::sleep(wait);
+    }
+
+    /// Something is about to be recorded.
+    pub(crate) fn hold(&self, entry: &Entry) {
+        *self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry.clone());
+    }
+
+    /// It was.
+    pub(crate) fn let_go(&self) {
+        *self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn wait(&self) {
+        loop {
+            let limit = Duration::from_micros(self.limit.load(Ordering::Relaxed));
+            match limit.checked_sub(self.begun.elapsed()) {
+                // It may come nearer meanwhile.
+                Some(left) if !left.is_zero() => thread::sleep(left.min(Duration::from_millis(20))),
+                Some(_) | None => self.end(),
+            }
+        }
+    }
+
+    /// Ends this process without a word to the agent.
+    fn end(&self) {
+        if let Some(folder) = &self.folder {
+            let now = cellar::now();
+            let what = format!("a hook had no answer after {} ms", self.elapsed().as_millis());
+            let fault = OwnFault { at: now, part: Clean::from("hook"), what: Clean::stored(what) };
+            let unrecorded = self.unrecorded.try_lock().ok().and_then(|mut entry| entry.take());
+            let left: Vec<Entry> = unrecorded.into_iter().chain([Entry::OwnFault(fault)]).collect();
+            unstuck_store::leave_word(folder, now, &left);
+        }
+        #[allow(clippy::exit, reason = "an agent takes any other end for a failure of its hook")]
+        std::process::exit(0)
+    }
+}
+
+fn micros(span: Duration) -> u64 {
+    time::span_ms(span).saturating_mul(1000)
+}

@@ -1,0 +1,188 @@
+//! The post: what agents send is handed to the desk, and what the desk says becomes an answer. Every format of a hook comes
+//! through here; they differ in how an answer is written.
+
+mod line;
+mod reply;
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::time::Duration;
+
+use unstuck_judge::ladder::Round;
+use unstuck_judge::{Outcome, Rules};
+use unstuck_store::{Answer, Entry, Kept, NAME_MAX, OwnFault, Phase, Ruling, Which, Who};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, codex};
+use unstuck_wire::report::Report;
+
+use crate::cellar::{self, Cellar};
+use crate::deadline::Deadline;
+use crate::desk::{self, Desk};
+use crate::settings::HookSettings;
+use crate::{alive, knowledge};
+
+/// How much of the end of a conversation's file is read for what a payload leaves out.
+const TRANSCRIPT_TAIL: u64 = 512 * 1024;
+
+/// Where letters become entries.
+pub(crate) struct Post<'a> {
+    desk: Desk<'a>,
+    cleaner: &'a Cleaner,
+    settings: HookSettings,
+    /// The failures of a session are also kept where other tools look for them.
+    tool_errors: bool,
+    /// Read when the first result comes in.
+    rules: Option<Rules>,
+    /// Our own faults that are still to be recorded: which part, and what.
+    pending: Vec<(&'static str, String)>,
+}
+
+/// Something that happened, after it was recorded.
+struct Told {
+    answer: Answer,
+    /// The diagnosis of a failure.
+    report: Option<Report>,
+}
+
+impl<'a> Post<'a> {
+    pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner) -> Post<'a> {
+        Post {
+            desk: cellar.desk(cleaner),
+            cleaner,
+            settings: cellar.settings.hook(),
+            tool_errors: cellar.settings.store().tool_errors,
+            rules: None,
+            pending: cellar.faults(),
+        }
+    }
+
+    /// What is recorded from now on must not be lost when time runs out.
+    pub(crate) fn hurry(&mut self, deadline: &Arc<Deadline>) {
+        self.desk.deadline = Some(Arc::clone(deadline));
+    }
+
+    /// Records one thing that happened.
+    fn take(&mut self, letter: &Letter, who: Who, event: &Happened, now: u64) -> Told {
+        let answer = match event {
+            Happened::Before { key, call, new_user_turn } => {
+                self.desk.before(who, key, call, *new_user_turn, now)
+            }
+            Happened::After(finished) => return self.finished(letter, who, finished, now),
+            Happened::Ask { key, call } => {
+                let which = Which::new(self.cleaner, key, call.as_ref());
+                self.desk.note(&Entry::Ruled { who, which, ruling: Ruling::Required }, now)
+            }
+            Happened::Approved { key } => self.rule(who, key, Ruling::Approved, now),
+            Happened::Denied { key } => self.rule(who, key, Ruling::Denied, now),
+            Happened::Later { key, outcome, text } => {
+                let key = self.cleaner.name(key, NAME_MAX);
+                let line = self.cleaner.line(text, 400);
+                self.desk.note(&Entry::Later { who, key, outcome: *outcome, line }, now)
+            }
+            Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
+            Happened::Began(Beginning::Shortened) => self.desk.note(&Entry::Shortened(who), now),
+            Happened::Began(Beginning::Whole) => self.desk.note(&Entry::Began(who), now),
+            Happened::AgentDone => self.desk.note(&Entry::AgentDone(who), now),
+            Happened::End => self.desk.note(&Entry::Over(who), now),
+        };
+        Told { answer, report: None }
+    }
+
+    fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
+        let mut finished = finished.clone();
+        if let Some(code) = left_out_code(letter, &finished) {
+            finished.observation.outcome = Outcome::Exited { code };
+            finished.said_ok = Some(code == 0);
+        }
+        let result = desk::Result {
+            key: &finished.key,
+            observation: &finished.observation,
+            said_ok: finished.said_ok,
+            took_ms: finished.took_ms,
+            user_spoke: finished.new_user_turn,
+            can_retry: finished.can_retry.then(cellar::roll),
+        };
+        let rules = self.rules.get_or_insert_with(|| {
+            let (rules, mistakes) = knowledge::load_quietly();
+            self.pending.extend(mistakes.into_iter().map(|mistake| ("rules", mistake)));
+            rules
+        });
+        let session = who.session.clone();
+        let (answer, report) = self.desk.after(rules, who, &result, now);
+        let report = Some(report).filter(|report| report.diagnosis.ok() != Some(true));
+        if self.tool_errors && report.is_some() {
+            self.write_tool_errors(&session);
+        }
+        Told { answer, report }
+    }
+
+    fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {
+        let which = Which::new(self.cleaner, key, None);
+        self.desk.note(&Entry::Ruled { who, which, ruling }, now)
+    }
+
+    fn write_tool_errors(&mut self, session: &Clean) {
+        if let Err(error) = self.desk.keeper.write_tool_errors(session) {
+            self.pending.push(("tool-errors", error.to_string()));
+        }
+    }
+
+    fn who(&self, letter: &Letter, now: u64) -> Who {
+        Who {
+            host: Clean::from(letter.host.word()),
+            hook: self.cleaner.name(&letter.hook, NAME_MAX),
+            session: self.cleaner.name(&letter.session, NAME_MAX),
+            agent: self.cleaner.name(&letter.agent, NAME_MAX),
+            cwd: self.cleaner.line(&letter.cwd, 1024),
+            owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
+            round: letter.round.map_or(Round::Unsaid, Round::Numbered),
+            at: cellar::sensible(letter.at, now),
+        }
+    }
+
+    /// Keeps a fault of ours in mind until there is time to record it.
+    pub(crate) fn note_fault(&mut self, part: &'static str, what: &str) {
+        self.pending.push((part, what.to_owned()));
+    }
+
+    fn record_fault(&mut self, part: &'static str, what: &str) -> Answer {
+        let now = cellar::now();
+        let what = self.cleaner.line(what, 400);
+        self.desk.note(&Entry::OwnFault(OwnFault { at: now, part: Clean::from(part), what }), now)
+    }
+
+    /// Records all faults that are still to be recorded.
+    pub(crate) fn tell_faults(&mut self) {
+        for (part, what) in std::mem::take(&mut self.pending) {
+            self.record_fault(part, &what);
+        }
+    }
+
+    /// Writes down how long this process took.
+    pub(crate) fn note_time(&self, phase: Phase, took: Duration) {
+        self.desk.keeper.note_time(phase, took, cellar::now());
+    }
+}
+
+/// The exit code that Codex leaves out of its payloads: it has written it to the file of the conversation by then.
+fn left_out_code(letter: &Letter, finished: &Finished) -> Option<i32> {
+    if letter.host != Host::Codex || finished.observation.outcome != Outcome::NoExitCode {
+        return None;
+    }
+    let mut file = File::open(letter.transcript.as_ref()?).ok()?;
+    let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    file.seek(SeekFrom::Start(about.len().saturating_sub(TRANSCRIPT_TAIL))).ok()?;
+    let mut tail = Vec::new();
+    file.take(TRANSCRIPT_TAIL).read_to_end(&mut tail).ok()?;
+    codex::exit_code(&tail, &finished.key)
+}
+
+/// What became of a record, in a word, and why it is not where it should be.
+fn kept(kept: &Kept) -> (&'static str, Option<&str>) {
+    match kept {
+        Kept::Stored => ("stored", None),
+        Kept::Spooled { why } => ("spooled", Some(why)),
+        Kept::Lost { why } => ("lost", Some(why)),
+    }
+}

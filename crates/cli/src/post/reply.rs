@@ -1,0 +1,116 @@
+//! What is said to an agent program that has a format of its own.
+
+use std::time::Duration;
+
+use unstuck_judge::{Call, Lang};
+use unstuck_store::{Mode, Retry, Said, Stance};
+use unstuck_wire::hook::{Attended, Finished, Happened, Letter, Reply};
+
+use super::Post;
+use crate::cellar;
+use crate::deadline::Deadline;
+use crate::settings;
+
+/// No hook waits longer than this before a call is sent again: the program would give up on it.
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+
+impl Post<'_> {
+    /// Records what a letter tells, and says what is to be answered.
+    pub(crate) fn reply(&mut self, letter: &Letter, deadline: &Deadline) -> Reply {
+        let now = cellar::now();
+        let mut who = self.who(letter, now);
+        let mut facts: Vec<String> = Vec::new();
+        for event in &letter.events {
+            let told = self.take(letter, who.clone(), event, now);
+            // The hook was heard once, however much it told.
+            who.hook = Default::default();
+            match self.respond(letter, event, told.answer.said, deadline) {
+                Reply::Silent => {}
+                Reply::Tell { text } => facts.push(text),
+                reply @ (Reply::Deny { .. }
+                | Reply::Ask { .. }
+                | Reply::Halt { .. }
+                | Reply::Rewrite { .. }
+                | Reply::Again { .. }) => return reply,
+            }
+        }
+        facts.dedup();
+        told(facts)
+    }
+
+    fn respond(&mut self, letter: &Letter, event: &Happened, said: Said, deadline: &Deadline) -> Reply {
+        if said.mode == Mode::Shadow {
+            return Reply::Silent;
+        }
+        let lang = self.desk.lang;
+        let mut facts: Vec<String> = said.sealed.iter().map(|sealed| sealed.text(lang)).collect();
+        match event {
+            Happened::Before { call, .. } => match said.stance {
+                Stance::Go => facts.extend(said.text),
+                Stance::Hold { wait, .. } => deadline.pause(wait),
+                Stance::Refuse => return self.refusal(letter, call, said),
+                Stance::Halt => return self.halt(letter, said),
+            },
+            Happened::After(finished) => match said.retry {
+                Some(Retry::Again { wait, attempt, of, .. })
+                    if letter.honours().again && wait <= LONGEST_WAIT =>
+                {
+                    deadline.pause(wait);
+                    return again(finished, attempt, of, lang);
+                }
+                Some(_) | None => facts.extend(said.text),
+            },
+            Happened::Began(_) => facts.extend(said.text),
+            Happened::Ask { .. }
+            | Happened::Approved { .. }
+            | Happened::Denied { .. }
+            | Happened::Later { .. }
+            | Happened::User
+            | Happened::AgentDone
+            | Happened::End => {}
+        }
+        told(facts)
+    }
+
+    /// A call that may not run.
+    fn refusal(&mut self, _letter: &Letter, _call: &Call, said: Said) -> Reply {
+        Reply::Deny { reason: said.text.unwrap_or_default() }
+    }
+
+    /// A run that should stop. Where a person is there to ask, the person is asked first.
+    fn halt(&self, letter: &Letter, said: Said) -> Reply {
+        let reason = said.text.unwrap_or_default();
+        let table = said.table.unwrap_or_default();
+        match self.is_attended(letter) && letter.honours().ask {
+            true => Reply::Ask { reason: format!("{reason}\n\n{table}") },
+            false => Reply::Halt { reason, table },
+        }
+    }
+
+    fn is_attended(&self, letter: &Letter) -> bool {
+        match self.settings.attended {
+            settings::Attended::Yes => true,
+            settings::Attended::No => false,
+            settings::Attended::Auto => match letter.attended {
+                Attended::Yes => true,
+                Attended::No | Attended::Unsaid => false,
+            },
+        }
+    }
+}
+
+fn told(facts: Vec<String>) -> Reply {
+    match facts.is_empty() {
+        true => Reply::Silent,
+        false => Reply::Tell { text: facts.join("\n\n") },
+    }
+}
+
+fn again(finished: &Finished, attempt: u32, of: u32, lang: Lang) -> Reply {
+    let call = &finished.observation.call;
+    let text = match lang {
+        Lang::En => format!("The first result may pass by itself; this is attempt {attempt} of {of}."),
+        Lang::Zh => format!("第一次的失败可能会自行消失；这是第 {attempt}/{of} 次尝试。"),
+    };
+    Reply::Again { tool: call.tool.clone(), input: call.input.clone(), text }
+}

@@ -1,0 +1,341 @@
+//! What becomes of a call that speaks against itself: whether the ladder's word counts, whether it only comes too early, and
+//! what the person allowed. A refusal that turns out to be wrong weighs against the rule behind it.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::json;
+use unstuck_judge::Kind;
+use unstuck_judge::fingerprint::Fingerprint;
+use unstuck_judge::ladder::words;
+use unstuck_judge::ladder::{Decision, Rung};
+
+use crate::entry::Asked;
+use crate::error::StoreError;
+use crate::event::EventType;
+use crate::mode::Mode;
+use crate::record::{Clerk, Said};
+use crate::standing;
+use crate::store::Store;
+
+/// How many letters of a call's fingerprint name it to a person.
+const KEY_LETTERS: usize = 8;
+/// What stands in the record of a call that only came too early.
+const EARLY: &str = "early";
+/// So many false alarms of a rule are no accident.
+const ALARMS: i64 = 2;
+/// A rule of which this part of all refusals was wrong only speaks.
+const WRONG_PART: i64 = 5;
+/// After this long without a refusal, what is known of a rule counts half.
+const FADES_AFTER_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// What becomes of a call that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stance {
+    /// It may run.
+    #[default]
+    Go,
+    /// It may run after a wait.
+    Hold {
+        /// How long.
+        wait: Duration,
+        /// What made it fail the last time.
+        because: Kind,
+    },
+    /// It may not run.
+    Refuse,
+    /// It may not run, and neither should what comes after it until a person has decided.
+    Halt,
+}
+
+impl Stance {
+    /// May the call not run?
+    pub fn refuses(self) -> bool {
+        match self {
+            Stance::Go | Stance::Hold { .. } => false,
+            Stance::Refuse | Stance::Halt => true,
+        }
+    }
+}
+
+/// A call that a person lets run although it would be refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    /// The short name of the call.
+    pub key: String,
+    /// The call in one short line; empty where it is not known here.
+    pub label: String,
+    /// Until when, in milliseconds since 1970.
+    pub until: u64,
+}
+
+/// The name by which refusals tell a person of a call.
+pub(crate) fn key_of(print: &Fingerprint) -> String {
+    let bare = print.as_str().split_once(':').map_or(print.as_str(), |(_, bare)| bare);
+    bare.chars().take(KEY_LETTERS).collect()
+}
+
+/// The last failure of the same call that passes by itself.
+struct Passing {
+    world: Option<u32>,
+    kind: Kind,
+    line: String,
+    rule: String,
+}
+
+impl Clerk<'_> {
+    /// Settles what becomes of a call, and what is said of it.
+    pub(crate) fn settle(
+        &self,
+        session: i64,
+        asked: &Asked,
+        world: u32,
+        said: &mut Said,
+    ) -> Result<(), rusqlite::Error> {
+        let Some(decision) = &said.decision else { return Ok(()) };
+        let refuses = decision.rung >= Rung::Deny;
+        let early = match refuses {
+            true => None,
+            false => self.too_early(session, asked, world)?,
+        };
+        if let Some((wait, passing)) = early {
+            return self.hold_back(asked, wait, &passing, said);
+        }
+        if !refuses {
+            return Ok(());
+        }
+        let charge = decision.reason.as_ref().map(|reason| reason.charge()).unwrap_or_default();
+        let key = key_of(&asked.call_print);
+        let counts = said.mode == Mode::Enforce
+            && self.is_paired(session)?
+            && !self.is_lowered(&charge, asked.who.at)?
+            && !is_allowed(self.connection, &key, asked.who.at)?;
+        if counts {
+            said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
+            self.note_refusal(&charge, asked.who.at)?;
+            let known = standing::all_known(self.connection, session)?;
+            let lang = self.bench.lang;
+            let remedy = decision.reason.as_ref().and_then(|reason| reason.remedy(lang));
+            let (tried, way_out) = (known.tried(lang), words::way_out(&key, lang));
+            said.text = said
+                .text
+                .as_deref()
+                .map(|text| words::joined([Some(text), tried.as_deref(), remedy.as_deref(), Some(&way_out)]));
+            said.charge = Some(charge);
+        } else {
+            // It runs, so nothing may say that it does not.
+            let spoken = Decision { rung: Rung::Insist, reason: decision.reason.clone() };
+            said.text = spoken.text(self.bench.lang);
+            said.table = None;
+        }
+        Ok(())
+    }
+
+    /// How long it is until the same call can work again, where it passes by itself and nothing moved since.
+    fn too_early(
+        &self,
+        session: i64,
+        asked: &Asked,
+        world: u32,
+    ) -> Result<Option<(Duration, Passing)>, rusqlite::Error> {
+        if asked.sight.waits || asked.user_spoke {
+            return Ok(None);
+        }
+        let last: Option<(Option<i64>, Passing)> = self
+            .connection
+            .prepare_cached(LAST_FAILURE)?
+            .query_row((session, asked.call_print.as_str()), |row| {
+                let rule: Option<String> = row.get(3)?;
+                let kind: Option<String> = row.get(4)?;
+                let passing = Passing {
+                    world: row.get(1)?,
+                    kind: kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown),
+                    line: row.get(2)?,
+                    rule: rule.unwrap_or_default(),
+                };
+                Ok((row.get(0)?, passing))
+            })
+            .optional()?;
+        Ok(last.and_then(|(again_at, passing)| {
+            let left = again_at?.unsigned_abs().checked_sub(asked.who.at).filter(|left| *left > 0)?;
+            let is_still_so = passing.world == Some(world);
+            is_still_so.then_some((Duration::from_millis(left), passing))
+        }))
+    }
+
+    /// A call that comes too early: it waits, is refused, or at least told.
+    fn hold_back(
+        &self,
+        asked: &Asked,
+        wait: Duration,
+        passing: &Passing,
+        said: &mut Said,
+    ) -> Result<(), rusqlite::Error> {
+        let lang = self.bench.lang;
+        match said.mode {
+            Mode::Shadow => return Ok(()),
+            Mode::Advise => {}
+            Mode::Enforce if wait <= self.bench.hold_max => {
+                said.stance = Stance::Hold { wait, because: passing.kind };
+                return Ok(());
+            }
+            Mode::Enforce => {
+                let key = key_of(&asked.call_print);
+                if !is_allowed(self.connection, &key, asked.who.at)? {
+                    let text = words::too_early(&passing.line, &passing.rule, wait, lang);
+                    said.stance = Stance::Refuse;
+                    said.text = Some(words::joined([Some(&*text), Some(&words::way_out(&key, lang))]));
+                    said.charge = Some(EARLY.to_owned());
+                    return Ok(());
+                }
+            }
+        }
+        said.text = Some(words::possible_again(wait, lang));
+        Ok(())
+    }
+
+    /// Was a call of this session seen both before and after it ran? An installation of which only half works must not block.
+    fn is_paired(&self, session: i64) -> Result<bool, rusqlite::Error> {
+        self.connection
+            .prepare_cached("SELECT paired FROM session WHERE id = ?1")?
+            .query_row([session], |row| row.get(0))
+    }
+
+    pub(crate) fn note_pair(&self, session: i64) -> Result<(), rusqlite::Error> {
+        let sql = "UPDATE session SET paired = 1 WHERE id = ?1 AND paired = 0";
+        self.connection.prepare_cached(sql)?.execute([session]).map(|_| ())
+    }
+
+    /// Was a rule wrong so often that it only speaks?
+    fn is_lowered(&self, charge: &str, now: u64) -> Result<bool, rusqlite::Error> {
+        let sql = "SELECT refusals, false_alarms, at FROM charge WHERE rule = ?1";
+        let found: Option<(i64, i64, i64)> = self
+            .connection
+            .prepare_cached(sql)?
+            .query_row([charge], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        Ok(found.is_some_and(|(refusals, alarms, at)| {
+            let fades = now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS;
+            let faded = |count: i64| count >> fades.min(62);
+            faded(alarms) >= ALARMS && faded(alarms) * WRONG_PART >= faded(refusals)
+        }))
+    }
+
+    fn note_refusal(&self, charge: &str, now: u64) -> Result<(), rusqlite::Error> {
+        let sql = "INSERT INTO charge (rule, refusals, false_alarms, at) VALUES (?1, 1, 0, ?2)
+             ON CONFLICT (rule) DO UPDATE SET refusals = refusals + 1, at = excluded.at";
+        self.connection.prepare_cached(sql)?.execute((charge, now.cast_signed())).map(|_| ())
+    }
+
+    /// A call went well. Where the same one was refused and nothing has moved since, the refusal was wrong.
+    pub(crate) fn look_for_false_alarms(
+        &self,
+        session: i64,
+        call: i64,
+        asked: &Asked,
+        world: u32,
+    ) -> Result<(), rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(REFUSED_BEFORE)?;
+        let wrong = statement
+            .query_map((session, asked.call_print.as_str(), world, EARLY), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<Result<Vec<(i64, String)>, _>>()?;
+        let at = asked.who.at;
+        for (refused, charge) in wrong {
+            self.connection
+                .prepare_cached("UPDATE call SET false_alarm = 1 WHERE id = ?1")?
+                .execute([refused])?;
+            self.connection
+                .prepare_cached("UPDATE charge SET false_alarms = false_alarms + 1, at = ?2 WHERE rule = ?1")?
+                .execute((&charge, at.cast_signed()))?;
+            let lowered = self.is_lowered(&charge, at)?;
+            let body =
+                json!({ "refused": refused, "rule": charge, "label": &*asked.label, "lowered": lowered });
+            self.append(at, EventType::FalseAlarm, session, call, body)?;
+        }
+        Ok(())
+    }
+}
+
+/// The last call that is the same, if it failed: when it may work again, and why it failed.
+const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, world, evidence, rule, kind
+    FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') ORDER BY call.id DESC LIMIT 1";
+
+/// Refusals of the same call since which nothing has moved.
+const REFUSED_BEFORE: &str = "SELECT id, charge FROM call
+    WHERE session = ?1 AND call_print = ?2 AND state = 'denied' AND world = ?3 AND charge IS NOT NULL
+      AND charge <> ?4 AND false_alarm IS NULL";
+
+fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusqlite::Error> {
+    connection
+        .prepare_cached("SELECT 1 FROM allowance WHERE key = ?1 AND until > ?2")?
+        .exists((key, now.cast_signed()))
+}
+
+impl Store {
+    /// Lets a call run although it would be refused. Says what it is, as far as it is known here.
+    pub fn allow(&mut self, key: &str, until: u64, now: u64) -> Result<Allowance, StoreError> {
+        self.write(|connection| {
+            let label: Option<String> = connection
+                .prepare_cached(
+                    "SELECT label FROM call JOIN call_text ON call_text.call = call.id
+                     WHERE state = 'denied' AND substr(call_print, instr(call_print, ':') + 1, ?2) = ?1
+                     ORDER BY call.id DESC LIMIT 1",
+                )?
+                .query_row((key, KEY_LETTERS as i64), |row| row.get(0))
+                .optional()?;
+            let label = label.unwrap_or_default();
+            connection
+                .prepare_cached(
+                    "INSERT INTO allowance (key, label, until, at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (key) DO UPDATE SET until = excluded.until, at = excluded.at, label = excluded.label",
+                )?
+                .execute((key, &label, until.cast_signed(), now.cast_signed()))?;
+            connection.prepare_cached("DELETE FROM allowance WHERE until <= ?1")?.execute([now.cast_signed()])?;
+            Ok(Allowance { key: key.to_owned(), label, until })
+        })
+    }
+
+    /// Takes an allowance back; says whether there was one.
+    pub fn revoke(&mut self, key: &str) -> Result<bool, StoreError> {
+        self.write(|connection| {
+            Ok(connection.prepare_cached("DELETE FROM allowance WHERE key = ?1")?.execute([key])? > 0)
+        })
+    }
+
+    /// What is allowed now.
+    pub fn allowed(&self, now: u64) -> Result<Vec<Allowance>, StoreError> {
+        let read = || {
+            let mut statement = self
+                .connection
+                .prepare_cached("SELECT key, label, until FROM allowance WHERE until > ?1 ORDER BY until")?;
+            let rows = statement.query_map([now.cast_signed()], |row| {
+                Ok(Allowance {
+                    key: row.get(0)?,
+                    label: row.get(1)?,
+                    until: row.get::<_, i64>(2)?.unsigned_abs(),
+                })
+            })?;
+            rows.collect::<Result<Vec<_>, rusqlite::Error>>()
+        };
+        read().map_err(self.wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database;
+
+    #[test]
+    fn what_a_hook_asks_about_refusals_goes_through_an_index() {
+        let connection = database::in_memory().unwrap();
+        for sql in [LAST_FAILURE, REFUSED_BEFORE] {
+            let plan = database::plan(&connection, sql);
+            assert!(plan.contains("SEARCH call USING INDEX call_by_print (session="), "{sql}: {plan}");
+            assert!(!plan.contains("SCAN"), "{sql}: {plan}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What is said to others: short enough to be shown whole, and with nothing in it that acts.
+
+use crate::clean::visible;
+
+/// Claude Code puts a longer text into a file and shows only its beginning; Cursor drops it. Counted in characters, as they do.
+const LONGEST: usize = 9_900;
+
+/// A text that every program shows as it is. What is too long loses its end.
+pub(super) fn fit(text: &str) -> String {
+    let mut text = visible(text.trim().as_bytes(), &mut []);
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// The same, where there is anything to say.
+pub(super) fn some(text: &str) -> Option<String> {
+    Some(fit(text)).filter(|text| !text.is_empty())
+}
+
+/// Two texts as one, with a blank line between them.
+pub(super) fn both(first: &str, second: &str) -> String {
+    match (first.trim().is_empty(), second.trim().is_empty()) {
+        (false, false) => fit(&format!("{first}\n\n{second}")),
+        (true, _) => fit(second),
+        (false, true) => fit(first),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_loses_its_end_and_what_acts_is_shown() {
+        assert_eq!(fit(" a\u{1b}[31mb\u{0}c\u{202e}\td\n").as_str(), "ab\\x00c\\u{202e}\td");
+        assert_eq!(fit(&"é".repeat(20_000)).chars().count(), LONGEST + 1);
+        assert_eq!(some(" \n"), None);
+        assert_eq!(both("a", ""), "a");
+        assert_eq!(both("a", "b"), "a\n\nb");
+    }
+}
