@@ -298,19 +298,20 @@ fn errors(timeline: &[Value]) -> Vec<String> {
 
 fn masked(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(), Fault> {
     let stage = Stage::set(agent, tools)?;
-    let error = "error[E0425]: cannot find value `tide` in this scope";
-    let last = "error: could not compile `harbour` (bin \"harbour\") due to 1 previous error";
-    stage.write("build.sh", &format!("echo '{error}'\necho '{last}'\nexit 101\n"))?;
-    let run = stage.play(&[
-        shell("sh build.sh 2>&1 | tail -5"),
-        shell("sh build.sh || true"),
-        Turn::Say("done"),
-    ])?;
+    let masks = [("build", "tide", "sh build.sh 2>&1 | tail -5"), ("pack", "ebb", "sh pack.sh || true")];
+    for (script, name, _) in masks {
+        let error = format!("error[E0425]: cannot find value `{name}` in this scope");
+        let last = "error: could not compile `harbour` (bin \"harbour\") due to 1 previous error";
+        stage.write(&format!("{script}.sh"), &format!("echo '{error}'\necho '{last}'\nexit 101\n"))?;
+    }
+    let mut turns: Vec<Turn> = masks.iter().map(|(_, _, command)| shell(*command)).collect();
+    turns.push(Turn::Say("done"));
+    let run = stage.play(&turns)?;
     ensure(&run, "both turns are answered", run.received.answers.len() == 2)?;
     let failures = errors(&stage.timeline()?);
-    for mask in ["tail -5", "|| true"] {
-        let seen = failures.iter().any(|failure| failure.contains(mask));
-        ensure(&run, &format!("the failure behind `{mask}` is in the timeline: {failures:?}"), seen)?;
+    for (_, name, command) in masks {
+        let seen = failures.iter().any(|failure| failure.contains(&format!("cannot find value `{name}`")));
+        ensure(&run, &format!("the failure of `{command}` is in the timeline: {failures:?}"), seen)?;
     }
     Ok(())
 }
