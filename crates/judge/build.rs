@@ -23,6 +23,8 @@ mod kind;
 mod ladder;
 #[path = "build/retry.rs"]
 mod retry;
+#[path = "build/rewrites.rs"]
+mod rewrites;
 /// The modules that the judge itself reads rules with.
 #[allow(dead_code)]
 #[path = "src/rules"]
@@ -33,8 +35,15 @@ mod rules {
 }
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
-const OTHER_TABLES: [&str; 6] =
-    ["kinds.toml", "remedies.toml", "commands.toml", "retry.toml", "ladder.toml", "ladder-texts.toml"];
+const OTHER_TABLES: [&str; 7] = [
+    "kinds.toml",
+    "remedies.toml",
+    "commands.toml",
+    "retry.toml",
+    "rewrites.toml",
+    "ladder.toml",
+    "ladder-texts.toml",
+];
 
 fn main() {
     let rules_dir = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../rules");
@@ -46,6 +55,7 @@ fn main() {
     commands::generate(&rules_dir, Path::new(&out_dir));
     ladder::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
+    rewrites::compile(&rules_dir, Path::new(&out_dir));
     pack_rules(&rules_dir, Path::new(&out_dir));
     let code = kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");

@@ -58,6 +58,21 @@ impl Cellar {
         Cellar { mistakes, ..Cellar::new(&around, settings) }
     }
 
+    /// For whoever looks after us: what is wrong with the settings is left out, and told with the rest.
+    pub(crate) fn leniently(around: &Around, settings: Settings, mistakes: Vec<SettingsError>) -> Cellar {
+        Cellar { mistakes, ..Cellar::new(around, settings) }
+    }
+
+    /// What is wrong with the settings.
+    pub(crate) fn mistakes(&self) -> &[SettingsError] {
+        &self.mistakes
+    }
+
+    /// The folder as it is, where it is there and nobody else's.
+    pub(crate) fn root(&self) -> Result<Root, CommandError> {
+        Ok(Root::existing(self.folder()?, self.believed())?)
+    }
+
     /// What is wrong with the settings: which part of us noticed, and what.
     pub(crate) fn faults(&self) -> Vec<(&'static str, String)> {
         self.mistakes.iter().map(|mistake| ("settings", mistake.to_string())).collect()
@@ -240,7 +255,7 @@ pub(crate) fn sensible(named: Option<u64>, now: u64) -> u64 {
 }
 
 /// A number that no other process has.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 

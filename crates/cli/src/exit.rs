@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 
+use crate::editing::EditError;
 use crate::settings::SettingsError;
 
 /// The exit status of `unstuck` itself.
@@ -22,6 +23,8 @@ pub(crate) enum ExitStatus {
     No,
     /// It was called wrongly.
     Usage,
+    /// It looked, and found something that a person should mend.
+    Unwell,
     /// It could not do its work.
     Failed,
     /// The code of the command that was run.
@@ -34,6 +37,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Success => 0,
             ExitStatus::No => 1,
             ExitStatus::Usage => 2,
+            ExitStatus::Unwell => 6,
             ExitStatus::Failed => 125,
             ExitStatus::Command(code) => code,
         })
@@ -85,8 +89,20 @@ pub(crate) enum CommandError {
     NotKept { why: String },
     #[error("no folder to keep anything in: neither XDG_STATE_HOME nor HOME is set")]
     NoHome,
+    #[error("no refused call is called {key}")]
+    NoSuchRefusal { key: String },
     #[error("this takes a brake off, and nobody sits at a terminal: an agent must not free itself")]
     NoPerson,
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("no agent is found on this machine")]
+    NoAgent,
+    #[error("nobody agreed to install for {}", found.join(", "))]
+    NotAgreed { found: Vec<&'static str> },
+    #[error("could not find our own program: {0}")]
+    NoProgram(io::Error),
+    #[error("the path of our own program is not UTF-8 text: {}", path.display())]
+    OddPath { path: PathBuf },
     #[error("whoever read our output has gone")]
     ReaderGone,
 }
@@ -140,6 +156,7 @@ impl CommandError {
             | CommandError::NoSuchKind { .. }
             | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
+            | CommandError::NotAgreed { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::TooShort { .. } | CommandError::Ambiguous { .. } | CommandError::NoPerson => {
                 ExitStatus::Usage
@@ -147,6 +164,8 @@ impl CommandError {
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
+            | CommandError::NoSuchRefusal { .. }
+            | CommandError::NoAgent
             | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
@@ -157,6 +176,9 @@ impl CommandError {
             | CommandError::Output(_)
             | CommandError::Store(_)
             | CommandError::NotKept { .. }
+            | CommandError::Edit(_)
+            | CommandError::NoProgram(_)
+            | CommandError::OddPath { .. }
             | CommandError::NoHome => ExitStatus::Failed,
             CommandError::ReaderGone => ExitStatus::Success,
         }

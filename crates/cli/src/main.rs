@@ -1,5 +1,6 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
+mod agents;
 mod alive;
 mod call_page;
 mod cellar;
@@ -8,6 +9,8 @@ mod commands;
 mod deadline;
 mod deliver;
 mod desk;
+mod doctor;
+mod editing;
 mod event_line;
 mod exit;
 mod explain;
@@ -59,12 +62,15 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Alerts(commands::alerts::AlertsArgs),
+    Allow(commands::allow::AllowArgs),
     Config(commands::config::ConfigArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
+    Doctor(commands::doctor::DoctorArgs),
     Export(commands::export::ExportArgs),
     Gc(commands::gc::GcArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Hook(commands::hook::HookArgs),
+    Install(commands::install::InstallArgs),
     Log(commands::log::LogArgs),
     Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
@@ -75,6 +81,7 @@ enum Command {
     Show(commands::show::ShowArgs),
     Stats(commands::stats::StatsArgs),
     Status(commands::status::StatusArgs),
+    Uninstall(commands::uninstall::UninstallArgs),
 }
 
 fn main() -> ExitCode {
@@ -105,7 +112,14 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         // They tend a store that all projects share: what one of them wishes must not remove what others keep.
         around.working_folder = None;
     }
-    let settings = Settings::load(&around, &assignments(env::args_os(), &cli.set));
+    let flags = assignments(env::args_os(), &cli.set);
+    if let Command::Doctor(args) = &cli.command {
+        // Whoever is asked what is wrong must not stop at the first thing that is.
+        let (settings, mistakes) = Settings::load_leniently(&around, &flags);
+        ui.prefer(settings.language().people);
+        return commands::doctor::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
+    }
+    let settings = Settings::load(&around, &flags);
     if let Ok(settings) = &settings {
         ui.prefer(settings.language().people);
     }
@@ -130,12 +144,15 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
 fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStatus, CommandError> {
     match command {
         Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
+        Command::Allow(args) => commands::allow::run(ui, cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
+        Command::Doctor(args) => commands::doctor::run(ui, cellar, args),
         Command::Export(args) => commands::export::run(ui, cellar, args),
         Command::Gc(args) => commands::gc::run(ui, cellar, args),
         Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
+        Command::Install(args) => commands::install::run(ui, cellar, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
         Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
@@ -146,6 +163,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Show(args) => commands::show::run(ui, cellar, args),
         Command::Stats(args) => commands::stats::run(ui, cellar, args),
         Command::Status(args) => commands::status::run(ui, cellar, args),
+        Command::Uninstall(args) => commands::uninstall::run(ui, cellar, args),
     }
 }
 

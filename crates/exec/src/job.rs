@@ -84,6 +84,7 @@ pub struct Job {
     program: OsString,
     args: Vec<OsString>,
     dir: Option<PathBuf>,
+    variables: Vec<(OsString, OsString)>,
     input: Input,
     pub(crate) audience: Audience,
     pub(crate) limit: Limit,
@@ -98,6 +99,7 @@ impl Job {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             dir: None,
+            variables: Vec::new(),
             input: Input::Ours,
             audience: Audience::SinkAndUser,
             limit: Limit::None,
@@ -109,6 +111,12 @@ impl Job {
     /// Runs it in `dir`.
     pub fn in_dir(self, dir: impl Into<PathBuf>) -> Job {
         Job { dir: Some(dir.into()), ..self }
+    }
+
+    /// Sets a variable for it, beside those we have ourselves.
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Job {
+        self.variables.push((name.into(), value.into()));
+        self
     }
 
     /// Gives it an empty standard input instead of ours.
@@ -164,7 +172,7 @@ impl Job {
     /// The command as the standard library starts it, with both outputs piped to whoever listens.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args);
+        command.args(&self.args).envs(self.variables.iter().map(|(name, value)| (name, value)));
         match self.audience {
             Audience::SinkAndUser | Audience::SinkOnly => {
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());

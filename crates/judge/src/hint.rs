@@ -3,7 +3,7 @@
 //! A hint is read from one line (or a short text) in a single pass without allocating. It is what was said, not what will
 //! be done: the retry policy clamps it. Nothing is guessed: "a few minutes" is no hint.
 
-mod amount;
+pub(crate) mod amount;
 #[cfg(test)]
 mod tests;
 mod when;

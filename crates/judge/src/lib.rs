@@ -13,6 +13,7 @@ pub mod ladder;
 pub mod nature;
 mod reading;
 pub mod retry;
+pub mod rewrite;
 pub mod rules;
 pub mod shell;
 mod text;

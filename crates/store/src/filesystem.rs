@@ -64,6 +64,21 @@ pub(crate) fn of(path: &Path) -> io::Result<Filesystem> {
     })
 }
 
+/// How many bytes can still be written below `path`; nothing where nobody can tell.
+#[cfg(unix)]
+pub(crate) fn free(path: &Path) -> Option<u64> {
+    let found = nix::sys::statvfs::statvfs(path).ok()?;
+    // The numbers' types differ from one system to the next.
+    #[allow(clippy::unnecessary_cast)]
+    Some((found.blocks_available() as u64).saturating_mul(found.fragment_size() as u64))
+}
+
+/// Nobody can tell here.
+#[cfg(not(unix))]
+pub(crate) fn free(_path: &Path) -> Option<u64> {
+    None
+}
+
 /// Nobody can tell here.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub(crate) fn of(_path: &Path) -> io::Result<Filesystem> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::error::{Deed, Foreign, StoreError};
 use crate::filesystem::{self, Filesystem};
+use crate::spool::Spool;
 
 /// The state folder, checked.
 #[derive(Debug, Clone)]
@@ -51,6 +52,16 @@ impl Root {
     /// What it lies on.
     pub fn filesystem(&self) -> &Filesystem {
         &self.filesystem
+    }
+
+    /// How many bytes can still be written here; nothing where nobody can tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        filesystem::free(&self.path)
+    }
+
+    /// How many bytes wait in the spool.
+    pub fn waiting_bytes(&self) -> u64 {
+        Spool::of(self).size()
     }
 
     /// The database.

@@ -1,12 +1,15 @@
 //! One command, one file.
 
 pub(crate) mod alerts;
+pub(crate) mod allow;
 pub(crate) mod config;
 pub(crate) mod diagnose;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod heartbeat;
 pub(crate) mod hook;
+pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod pause;
 pub(crate) mod problems;
@@ -17,3 +20,4 @@ pub(crate) mod rules;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod status;
+pub(crate) mod uninstall;

@@ -37,7 +37,13 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::Store(error) => store_error(error),
         CommandError::NotKept { why } => format!("无法记录：{why}"),
         CommandError::NoHome => "没有可以存放数据的文件夹：XDG_STATE_HOME 和 HOME 都没有设置".to_owned(),
+        CommandError::NoSuchRefusal { key } => format!("没有名为 {key} 的被拒绝的调用"),
         CommandError::NoPerson => "这会解除限制，而终端前没有人：智能体不能自行解除".to_owned(),
+        CommandError::Edit(error) => error.in_words(Lang::Zh),
+        CommandError::NoAgent => "在本机没有找到任何代理".to_owned(),
+        CommandError::NotAgreed { found } => format!("没有人同意为以下代理安装：{}", found.join("、")),
+        CommandError::NoProgram(source) => format!("找不到我们自己的程序：{source}"),
+        CommandError::OddPath { path } => format!("我们自己的程序路径不是 UTF-8 文本：{}", path.display()),
         CommandError::ReaderGone => "读取输出的一方已经离开".to_owned(),
     }
 }

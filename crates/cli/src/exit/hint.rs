@@ -106,11 +106,28 @@ impl CommandError {
                 "请检查 `unstuck config explain store.state-dir` 所指的文件夹",
             ),
             CommandError::NoHome => say("set HOME, or `store.state-dir`", "请设置 HOME 或 `store.state-dir`"),
+            CommandError::NoSuchRefusal { .. } => say(
+                "every refusal ends with its key; `unstuck log` shows them",
+                "每个拒绝的末尾都有它的键；`unstuck log` 可查看",
+            ),
             CommandError::NoPerson => say(
                 "a person runs it in a terminal; a script that a person wrote may give --yes",
                 "请由人在终端中运行；由人编写的脚本可以加上 --yes",
             ),
-            CommandError::NoPlace(_)
+            CommandError::Edit(error) => error.hint(lang),
+            CommandError::NoAgent => say(
+                "name the one to install for: `unstuck install claude`",
+                "请指明要为哪个代理安装：`unstuck install claude`",
+            ),
+            CommandError::NotAgreed { found } => say(
+                &format!("name them (`unstuck install {}`), or add --yes", found.join(" ")),
+                &format!("请指明（`unstuck install {}`），或加上 --yes", found.join(" ")),
+            ),
+            CommandError::OddPath { .. } => {
+                say("put the program into a folder with a plain name", "请将程序放到名称普通的文件夹中")
+            }
+            CommandError::NoProgram(_)
+            | CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
             | CommandError::Input(_)
             | CommandError::Output(_)

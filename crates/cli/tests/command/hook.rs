@@ -48,6 +48,7 @@ fn a_failure_is_explained_and_its_repeat_is_refused_by_another_process() {
 #[test]
 fn an_agent_that_goes_on_all_the_same_is_halted_with_a_table() {
     let world = World::empty();
+    tell(&world, &before("a", "frob"));
     tell(&world, &after("a", "frob", 127, MISSING));
     let answers: Vec<String> = (0..6)
         .map(|number| tell(&world, &before(&format!("b{number}"), "frob"))["decision"].to_string())

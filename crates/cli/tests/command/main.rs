@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod agent;
+mod agent_files;
 mod alerts;
+mod allow;
 mod bad_input;
 mod config;
 mod diagnose_jsonl;
@@ -16,6 +18,8 @@ mod gc;
 mod heartbeat;
 mod hook;
 mod in_chinese;
+mod install;
+mod install_incidents;
 mod kept;
 mod log;
 mod pause;

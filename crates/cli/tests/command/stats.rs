@@ -60,7 +60,7 @@ fn the_report_tells_failures_recovery_yield_waste_and_savings() {
            6+      0          0      -
 
     Wasted: 500 ms (failures that the session had met and not got over: 1)
-    Saved: about 700 ms (calls refused before they ran: 1, without an estimate: 0)
+    Saved: about 700 ms (calls refused before they ran: 1, without an estimate: 0, false alarms: 0)
     --- exit 0
     "#);
 }

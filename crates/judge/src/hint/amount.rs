@@ -129,7 +129,7 @@ impl Number {
 }
 
 /// Reads an amount with its units at the start of `text` and returns what follows it.
-pub(super) fn read(text: &str) -> Option<(Duration, &str)> {
+pub(crate) fn read(text: &str) -> Option<(Duration, &str)> {
     let (mut total, mut rest) = part(text).or_else(|| one(text))?;
     while let Some((more, after)) = part(joint(rest)) {
         total = total.saturating_add(more);

@@ -128,17 +128,31 @@ pub(crate) fn name_words(tool: &str) -> Vec<String> {
 
 fn joined(words: &[Value]) -> Cow<'_, str> {
     let texts: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-    match texts.as_slice() {
-        [only] => Cow::Borrowed(only),
-        [shell, flags, script]
+    match script_in(&texts) {
+        Some(at) => Cow::Borrowed(texts[at]),
+        None => Cow::Owned(texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// Which of the words is a whole script: the only one, or the one a shell is started with.
+pub(crate) fn script_in(words: &[&str]) -> Option<usize> {
+    match words {
+        [_] => Some(0),
+        [shell, flags, _]
             if super::wrappers::is_shell(super::word::basename(shell))
                 && flags.starts_with('-')
                 && flags.ends_with('c') =>
         {
-            Cow::Borrowed(script)
+            Some(2)
         }
-        texts => Cow::Owned(texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ")),
+        _ => None,
     }
+}
+
+/// The field of a shell's input that carries the line, with what it holds.
+pub(crate) fn carrier(call: &Call) -> Option<(&'static str, &Value)> {
+    let fields = call.input.as_object().filter(|_| is_shell(&call.tool))?;
+    FIELDS.iter().find_map(|field| fields.get(*field).map(|value| (*field, value)))
 }
 
 /// The word with quotes if a shell would read it differently without.

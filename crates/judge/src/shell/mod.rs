@@ -13,8 +13,10 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use line::name_words;
+use std::ops::Range;
+
 pub use line::{ParsedCall, line};
+pub(crate) use line::{carrier, name_words, quoted, script_in};
 
 /// How a command is joined to the one after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +105,8 @@ pub struct Command {
     pub program: String,
     /// All words without their quotes, the program as it was written first.
     pub words: Vec<String>,
+    /// Where the words stand.
+    pub(crate) places: Places,
     /// `NAME=value` before the program.
     pub assignments: Vec<(String, String)>,
     /// Its redirections, in order.
@@ -114,6 +118,20 @@ pub struct Command {
     /// How deep it is nested; 0 is the script itself.
     pub depth: u16,
 }
+
+/// Where each word of a command stands in the text that was read, in bytes. Nothing for a word that reads otherwise than it
+/// is written (quotes, escapes), and for words of a script inside the script (`bash -c '…'`), which has its own text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(pub(crate) Vec<Option<Range<usize>>>);
+
+/// A command is the same wherever it stands.
+impl PartialEq for Places {
+    fn eq(&self, _: &Places) -> bool {
+        true
+    }
+}
+
+impl Eq for Places {}
 
 impl Command {
     /// The words after the program.

@@ -20,6 +20,7 @@ const MAX_COMMANDS: usize = 4_096;
 pub(super) fn read(text: &str) -> Script {
     let mut commands = Vec::new();
     let mut reader = Reader::new(text, &mut commands, 0, Role::Plain);
+    reader.outermost = true;
     let part = reader.list(&[]);
     let (last, hides_failure) = (part.last, part.hides);
     if let Some(end) = part.tail.filter(|end| commands[*end].then == Join::Always) {
@@ -56,6 +57,8 @@ struct Pending {
 struct Reader<'t, 'c> {
     text: &'t str,
     at: usize,
+    /// Whether `text` is the whole script, so that a place in it is a place in what was sent.
+    outermost: bool,
     commands: &'c mut Vec<Command>,
     depth: u16,
     role: Role,
@@ -73,6 +76,7 @@ impl<'t, 'c> Reader<'t, 'c> {
         Reader {
             text,
             at: 0,
+            outermost: false,
             commands,
             depth,
             role,

@@ -50,6 +50,28 @@ fn commands_are_told_apart_by_their_operators() {
     ]);
 }
 
+/// Every word whose place is known, as the text has it there; `?` for the others.
+fn placed(text: &str) -> String {
+    let script = Script::parse(text);
+    let word = |place: &Option<std::ops::Range<usize>>| place.clone().map_or("?", |place| &text[place]);
+    let command = |command: &super::Command| command.places.0.iter().map(word).collect::<Vec<_>>().join(" ");
+    script.commands().iter().map(command).collect::<Vec<_>>().join(" / ")
+}
+
+#[test]
+fn words_have_places_where_they_stand_as_they_read() {
+    for (text, expected) in [
+        ("cd 读 &&  timeout 5 make -j  > log", "cd 读 / timeout 5 make -j / make -j"),
+        ("A=1 'make' \"x\" $y a\\b", "? ? $y ?"),
+        ("echo \"$(make)\" $(ls)", "make / ls / echo ? $(ls)"),
+        ("bash -c 'make all'; `make`", "bash -c ? / ? ? / ? / `make`"),
+        ("find . -exec rm {} \\;", "rm {} / find . -exec rm {} ?"),
+        ("sh <<E\nmake\nE\nls", "sh / ? / ls"),
+    ] {
+        assert_eq!(placed(text), expected, "{text}");
+    }
+}
+
 #[test]
 fn compound_commands_are_looked_into() {
     check(&[

@@ -2,7 +2,7 @@
 //!
 //! Its events are not what they seem. A failed shell command has an event of its own, but a call that never ran (wrong
 //! arguments, an unknown tool, an edit that matches nothing, a denial) shows in the batch alone; and what arrives as a success
-//! may have timed out or go on in the background. What a success hides behind a pipe is for the judge to see.
+//! may have timed out or go on in the background.
 
 use serde_json::Value;
 use unstuck_judge::Outcome;
@@ -61,6 +61,8 @@ fn success(mut response: Value) -> Ended {
     } else {
         Outcome::Succeeded
     };
+    // It knows what `grep` and `diff` mean by their codes, and that nothing has ended that goes on in the background.
+    let is_vouched = field("returnCodeInterpretation").is_some() || field("backgroundTaskId").is_some();
     let mut stream = |name: &str| match response.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Some(text),
         Some(_) | None => None,
@@ -70,6 +72,7 @@ fn success(mut response: Value) -> Ended {
         (stdout, stderr) => Ended {
             stdout: stdout.unwrap_or_default(),
             stderr: stderr.unwrap_or_default(),
+            is_vouched,
             ..Ended::saying(outcome, "")
         },
     }

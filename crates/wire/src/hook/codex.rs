@@ -76,9 +76,11 @@ pub fn wanted(letter: &Letter) -> Option<(&str, &str)> {
     is_open.then_some((letter.transcript.as_deref()?, &*finished.key))
 }
 
-/// Puts the exit code into a letter that [`wanted`] one.
+/// Puts the exit code into a letter that [`wanted`] one. A code of 0 that the command line makes worthless is none.
 pub fn tell(letter: &mut Letter, code: i32) {
-    if let [Happened::After(finished)] = &mut letter.events[..] {
+    if let [Happened::After(finished)] = &mut letter.events[..]
+        && !(code == 0 && kin::is_masked(&finished.observation.call))
+    {
         finished.observation.outcome = Outcome::Exited { code };
         finished.said_ok = finished.observation.outcome.said_ok();
     }
@@ -148,7 +150,7 @@ pub(super) fn honours(moment: Moment) -> Honours {
 /// The answer as it understands it. It knows no way to ask or to stop the run from here: both become a refusal. A call with
 /// another input would need our word that it is allowed, so that is only told.
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
-    let words = reply.words()?;
+    let told = reply.told()?;
     let answer = match (moment, reply) {
         (Moment::PreToolUse, Reply::Deny { reason } | Reply::Ask { reason }) => {
             WireAnswer::stop(moment, Stop::Deny, reason)
@@ -157,7 +159,7 @@ pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
             WireAnswer::stop(moment, Stop::Deny, &speech::both(reason, table))
         }
         (Moment::PreToolUse | Moment::PostToolUse | Moment::UserPromptSubmit | Moment::SessionStart, _) => {
-            WireAnswer::tell(moment, words)?
+            WireAnswer::tell(moment, &told)?
         }
         (
             Moment::PermissionRequest

@@ -9,7 +9,7 @@ use serde_json::Value;
 use unstuck_judge::{Call, Outcome};
 
 use super::kin::{self, Ended, Moment, Stop, WirePayload, WireSpecific};
-use super::{Attended, Envelope, Happened, Honours, Host, Letter, NO_SESSION, Reply, speech};
+use super::{Attended, Envelope, Happened, Honours, Host, Letter, NO_SESSION, Reply};
 use crate::bounded;
 use crate::json::{WireError, read_object};
 use crate::recorded::MAIN_AGENT;
@@ -222,28 +222,19 @@ struct WireAnswer<'a> {
 
 /// The answer as it understands it. After a call it heeds only its own shape, whatever the style.
 pub(super) fn answer(style: Style, moment: Moment, reply: &Reply) -> Option<String> {
-    let words = speech::some(reply.words()?)?;
+    let words = reply.told()?;
     let tell = |text: String| WireAnswer { additional_context: Some(text), ..WireAnswer::default() };
-    let reason = match reply {
-        Reply::Halt { reason, table } => speech::both(reason, table),
-        Reply::Silent
-        | Reply::Tell { .. }
-        | Reply::Deny { .. }
-        | Reply::Ask { .. }
-        | Reply::Rewrite { .. }
-        | Reply::Again { .. } => words.clone(),
-    };
     let answer = match (moment, reply, style) {
         (Moment::PostToolUse | Moment::PostToolUseFailure, _, _) => tell(words),
         (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }, Style::Own) => {
             WireAnswer {
                 permission_decision: Some(Stop::Deny.word()),
-                permission_decision_reason: Some(reason),
+                permission_decision_reason: Some(words),
                 ..WireAnswer::default()
             }
         }
         (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }, Style::Claude) => {
-            return kin::WireAnswer::stop(moment, Stop::Deny, &reason).print();
+            return kin::WireAnswer::stop(moment, Stop::Deny, &words).print();
         }
         (Moment::PreToolUse, Reply::Rewrite { input, .. }, Style::Own) => {
             WireAnswer { modified_args: Some(input), ..tell(words) }

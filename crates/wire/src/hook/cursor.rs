@@ -96,7 +96,7 @@ struct WireAnswer {
 
 /// The answer as it understands it.
 pub(super) fn answer(event: Event, reply: &Reply) -> Option<String> {
-    let words = speech::some(reply.words()?)?;
+    let words = reply.told()?;
     let deny = |person: Option<String>, model: String| WireAnswer {
         permission: Some("deny"),
         user_message: person,
@@ -105,9 +105,7 @@ pub(super) fn answer(event: Event, reply: &Reply) -> Option<String> {
     };
     let answer = match (event, reply) {
         (Event::Before, Reply::Deny { .. } | Reply::Ask { .. }) => deny(Some(words.clone()), words),
-        (Event::Before, Reply::Halt { reason, table }) => {
-            deny(speech::some(table), speech::both(reason, table))
-        }
+        (Event::Before, Reply::Halt { table, .. }) => deny(speech::some(table), words),
         (Event::Before, Reply::Silent | Reply::Tell { .. } | Reply::Rewrite { .. } | Reply::Again { .. }) => {
             return None;
         }

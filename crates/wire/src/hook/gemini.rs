@@ -68,7 +68,7 @@ fn ended(mut response: Value) -> (Ended, Option<String>) {
     }
     match shell_report::read(&shown) {
         Some((outcome, printed)) => (Ended::saying(outcome, printed), None),
-        None => (Ended::saying(Outcome::Succeeded, shown), None),
+        None => (Ended::saying(Outcome::Succeeded, shell_report::unwrapped(&shown)), None),
     }
 }
 

@@ -4,7 +4,8 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unstuck_judge::{Call, Observation, Outcome, shell, vocabulary};
+use unstuck_judge::shell::{self, Script};
+use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use super::{Attended, Beginning, Envelope, Finished, Happened, Host, Letter, NO_SESSION, speech};
 use crate::bounded;
@@ -237,6 +238,8 @@ pub(super) struct Ended {
     pub(super) stderr: String,
     pub(super) merged: String,
     pub(super) can_retry: bool,
+    /// Does the program itself vouch for it, whatever the command line looks like?
+    pub(super) is_vouched: bool,
 }
 
 impl Ended {
@@ -244,21 +247,33 @@ impl Ended {
     pub(super) fn saying(outcome: Outcome, merged: impl Into<String>) -> Ended {
         let merged = merged.into();
         let said_ok = outcome.said_ok();
-        Ended { outcome, said_ok, stdout: String::new(), stderr: String::new(), merged, can_retry: false }
+        let (stdout, stderr) = (String::new(), String::new());
+        Ended { outcome, said_ok, stdout, stderr, merged, can_retry: false, is_vouched: false }
     }
 
     pub(super) fn of(self, key: String, call: Call, took_ms: Option<u64>) -> Finished {
+        let Ended { mut outcome, mut said_ok, can_retry, .. } = self;
+        if !self.is_vouched && said_ok == Some(true) && is_masked(&call) {
+            (outcome, said_ok) = (Outcome::NoExitCode, None);
+        }
         let observation = Observation {
             call,
-            outcome: self.outcome,
+            outcome,
             http_status: None,
             stdout: bounded::output(self.stdout.into_bytes()),
             stderr: bounded::output(self.stderr.into_bytes()),
             merged: bounded::output(self.merged.into_bytes()),
         };
-        let Ended { said_ok, can_retry, .. } = self;
         Finished { key, observation, said_ok, took_ms, can_retry, new_user_turn: false }
     }
+}
+
+/// Whether the exit code of a command line says nothing of what matters in it: `make | tail`, `make || true`, `make; echo done`.
+/// Then its words have to be read, except where they are only shown: a log full of errors is no failure to read it.
+pub(super) fn is_masked(call: &Call) -> bool {
+    let Some(line) = shell::line(call) else { return false };
+    let script = Script::parse(&line);
+    script.hides_failure() && !script.is_reader()
 }
 
 /// The words of a result, whose shape depends on the tool: a text, a list of parts, an object around one of them, or an object

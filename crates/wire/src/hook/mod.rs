@@ -304,7 +304,10 @@ impl Letter {
     pub fn answer(&self, reply: &Reply) -> Option<String> {
         let told;
         let reply = match reply {
-            Reply::Rewrite { text, .. } | Reply::Again { text, .. } if !self.is_whole => {
+            // An input that is no object, or is not what was sent, would be refused, or worse, obeyed.
+            Reply::Rewrite { text, input } | Reply::Again { text, input, .. }
+                if !self.is_whole || !input.is_object() =>
+            {
                 told = Reply::Tell { text: text.clone() };
                 &told
             }
@@ -330,6 +333,21 @@ impl Reply {
             Reply::Silent => None,
             Reply::Tell { text } | Reply::Rewrite { text, .. } | Reply::Again { text, .. } => Some(text),
             Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. } => Some(reason),
+        }
+    }
+
+    /// The same where the run cannot be stopped: then the model is told what was tried, so that it can tell the person.
+    fn told(&self) -> Option<String> {
+        match self {
+            Reply::Halt { reason, table } => {
+                Some(speech::both(reason, table)).filter(|told| !told.is_empty())
+            }
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => speech::some(self.words()?),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use unstuck_judge::{Call, Outcome};
 
 use super::kin::{self, Ended};
-use super::{Attended, Envelope, Happened, Honours, Host, Letter, NO_SESSION, Reply, speech};
+use super::{Attended, Envelope, Happened, Honours, Host, Letter, NO_SESSION, Reply};
 use crate::bounded;
 use crate::json::{WireError, read_object};
 use crate::recorded::MAIN_AGENT;
@@ -152,13 +152,10 @@ struct WireAnswer<'a> {
 
 /// The answer as the plugin understands it.
 pub(super) fn answer(event: Event, reply: &Reply) -> Option<String> {
-    let words = speech::some(reply.words()?)?;
+    let words = reply.told()?;
     let answer = match (event, reply) {
-        (Event::Before, Reply::Deny { .. } | Reply::Ask { .. }) => {
+        (Event::Before, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
             WireAnswer { deny: Some(words), ..WireAnswer::default() }
-        }
-        (Event::Before, Reply::Halt { reason, table }) => {
-            WireAnswer { deny: Some(speech::both(reason, table)), ..WireAnswer::default() }
         }
         (Event::Before, Reply::Rewrite { input, .. }) => {
             WireAnswer { args: Some(input), ..WireAnswer::default() }

@@ -50,7 +50,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
 fn ended(otherwise: Outcome, text: &str) -> Ended {
     match shell_report::read(text) {
         Some((outcome, printed)) => Ended::saying(outcome, printed),
-        None => Ended::saying(otherwise, text),
+        None => Ended::saying(otherwise, shell_report::unwrapped(text)),
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn honours(moment: Moment) -> Honours {
 
 /// The answer as it understands it.
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
-    let words = reply.words()?;
+    let told = reply.told()?;
     let answer = match (moment, reply) {
         (Moment::PreToolUse, Reply::Deny { reason } | Reply::Ask { reason }) => {
             WireAnswer::stop(moment, Stop::Deny, reason)
@@ -105,7 +105,7 @@ pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
         (
             Moment::PostToolUse | Moment::PostToolUseFailure | Moment::PostToolBatch | Moment::SessionStart,
             _,
-        ) => WireAnswer::tell(moment, words)?,
+        ) => WireAnswer::tell(moment, &told)?,
         (
             Moment::PreToolUse
             | Moment::PermissionRequest

@@ -5,15 +5,9 @@ use unstuck_judge::Outcome;
 
 /// What may stand before the output.
 const HEAD: [&str; 2] = ["Command: ", "Directory: "];
+const OUTPUT: &str = "Output: ";
 /// What may stand after it. Only there: a command may print such lines itself.
-const TAIL: [&str; 6] = [
-    "Error: ",
-    "Exit Code: ",
-    "Signal: ",
-    "Background PIDs: ",
-    "Process Group PGID: ",
-    "</untrusted_context>",
-];
+const TAIL: [&str; 5] = ["Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: "];
 /// What is said of a command that was stopped, by how it begins.
 const STOPPED: [(&str, Outcome); 3] = [
     ("Command was automatically cancelled because it exceeded the timeout", Outcome::TimedOut),
@@ -23,8 +17,7 @@ const STOPPED: [(&str, Outcome); 3] = [
 
 /// How the command ended, and what it printed; nothing where the text is no such report.
 pub(super) fn read(report: &str) -> Option<(Outcome, String)> {
-    let report = report.trim();
-    let report = report.strip_prefix("<untrusted_context>").unwrap_or(report).trim_start();
+    let report = unwrapped(report);
     if let Some((_, outcome)) = STOPPED.iter().find(|(words, _)| report.starts_with(words)) {
         return Some((*outcome, report.to_owned()));
     }
@@ -41,21 +34,22 @@ pub(super) fn read(report: &str) -> Option<(Outcome, String)> {
         error = error.or_else(|| value("Error: "));
         body = before;
     }
-    // Without a tail it is a text like any other.
-    if body.len() == report.len() {
+    // Without a tail, or a head, it is a text like any other.
+    let begins = body.starts_with(OUTPUT) || HEAD.iter().any(|name| body.starts_with(name));
+    if body.len() == report.len() || !begins {
         return None;
     }
-    while HEAD.iter().any(|name| body.starts_with(name)) && !body.starts_with("Output: ") {
+    while HEAD.iter().any(|name| body.starts_with(name)) && !body.starts_with(OUTPUT) {
         // A command may have several lines.
         let at = HEAD.iter().filter_map(|name| body.find(&format!("\n{name}"))).min();
-        let output = body.find("\nOutput: ");
+        let output = body.find(&format!("\n{OUTPUT}"));
         body = match (at, output) {
             (Some(at), Some(output)) => &body[at.min(output) + 1..],
             (Some(at), None) | (None, Some(at)) => &body[at + 1..],
             (None, None) => "",
         };
     }
-    let printed = body.strip_prefix("Output: ").unwrap_or(body);
+    let printed = body.strip_prefix(OUTPUT).unwrap_or(body);
     let printed = if is_said(printed) { printed } else { "" };
     let outcome = match (signal, code) {
         (Some(signal), _) => Outcome::Signalled { signal },
@@ -69,6 +63,14 @@ pub(super) fn read(report: &str) -> Option<(Outcome, String)> {
         None => printed.to_owned(),
     };
     Some((outcome, printed))
+}
+
+/// A text without the marks that say that it came from outside.
+pub(super) fn unwrapped(text: &str) -> &str {
+    let text = text.trim();
+    let inner =
+        text.strip_prefix("<untrusted_context>").and_then(|text| text.strip_suffix("</untrusted_context>"));
+    inner.map_or(text, str::trim)
 }
 
 fn is_said(value: &str) -> bool {
@@ -122,6 +124,8 @@ mod tests {
         check("", "no report");
         check("\n\n", "no report");
         check("plain words\nof a tool", "no report");
+        check("<untrusted_context>\nfine\n</untrusted_context>", "no report");
+        check("words\nExit Code: 3", "no report");
         check("Command: x", "no report");
     }
 }

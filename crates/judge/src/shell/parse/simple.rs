@@ -1,9 +1,11 @@
 //! One simple command: its words, assignments and redirections, and what it wraps.
 
+use std::ops::Range;
+
 use super::{MAX_COPIED, MAX_DEPTH, Part, Pending, Reader};
 use crate::shell::word::{assignment, ends_word};
 use crate::shell::wrappers::{self, Inner};
-use crate::shell::{Command, Flow, Join, Redirection, Role, Stream, traits};
+use crate::shell::{Command, Flow, Join, Places, Redirection, Role, Stream, traits};
 
 impl Reader<'_, '_> {
     pub(super) fn trailing_redirections(&mut self, part: Part) {
@@ -86,7 +88,7 @@ impl Reader<'_, '_> {
     /// Reads a simple command and what it wraps.
     pub(super) fn simple(&mut self) -> Part {
         self.substituted = None;
-        let mut words: Vec<String> = Vec::new();
+        let (mut words, mut places) = (Vec::new(), Vec::new());
         let mut assignments = Vec::new();
         let mut redirections = Vec::new();
         let mut in_test = false;
@@ -124,6 +126,8 @@ impl Reader<'_, '_> {
                 Some(_) | None => {
                     in_test |= words.is_empty() && !word.quoted && word.text == "[[";
                     in_test &= word.text != "]]";
+                    let as_written = self.outermost && self.text[start..self.at] == word.text;
+                    places.push(as_written.then_some(start..self.at));
                     words.push(word.text);
                 }
             }
@@ -136,12 +140,13 @@ impl Reader<'_, '_> {
             return Part::EMPTY;
         }
         let substituted = self.substituted.take();
-        self.push(words, assignments, redirections, substituted)
+        self.push(words, places, assignments, redirections, substituted)
     }
 
     fn push(
         &mut self,
         words: Vec<String>,
+        places: Vec<Option<Range<usize>>>,
         assignments: Vec<(String, String)>,
         redirections: Vec<(Redirection, Option<(String, bool)>)>,
         substituted: Option<usize>,
@@ -153,19 +158,21 @@ impl Reader<'_, '_> {
         if let Inner::Each(bounds) = &inner {
             for (start, end) in bounds {
                 let role = std::mem::replace(&mut self.role, Role::Inner);
-                self.deeper(|reader| reader.push(words[*start..*end].to_vec(), Vec::new(), Vec::new(), None));
+                let (words, places) = (words[*start..*end].to_vec(), places[*start..*end].to_vec());
+                self.deeper(|reader| reader.push(words, places, Vec::new(), Vec::new(), None));
                 self.role = role;
             }
         }
         let (role, depth) = (self.role, self.depth);
         let at = self.commands.len();
-        let wrapped_words = match &inner {
-            Inner::Words(start) => words[*start..].to_vec(),
-            Inner::Nothing | Inner::Script { .. } | Inner::Each(_) => Vec::new(),
+        let (wrapped_words, wrapped_places) = match &inner {
+            Inner::Words(start) => (words[*start..].to_vec(), places[*start..].to_vec()),
+            Inner::Nothing | Inner::Script { .. } | Inner::Each(_) => (Vec::new(), Vec::new()),
         };
         self.commands.push(Command {
             program,
             words,
+            places: Places(places),
             assignments,
             redirections: Vec::new(),
             then: Join::End,
@@ -178,7 +185,9 @@ impl Reader<'_, '_> {
         self.note_options(at);
         let own = match inner {
             Inner::Words(_) => {
-                let part = self.deeper(|reader| reader.push(wrapped_words, Vec::new(), Vec::new(), None));
+                let part = self.deeper(|reader| {
+                    reader.push(wrapped_words, wrapped_places, Vec::new(), Vec::new(), None)
+                });
                 self.wrap(at, part)
             }
             Inner::Script { text, errexit, pipefail } => {

@@ -1,0 +1,25 @@
+//! What is known of each agent program: where its settings lie, which events its versions know, what an entry looks like,
+//! what its owner has to do afterwards. Rows, and what reads them; nothing here decides what a hook answers.
+
+mod agent;
+mod command_line;
+mod installation;
+mod note;
+mod opencode;
+mod own_program;
+mod place;
+mod switch;
+mod told;
+mod version;
+
+pub(crate) use agent::{AGENTS, Agent};
+pub(crate) use installation::{Done, Installation, Outcome, Tools};
+pub(crate) use note::Note;
+pub(crate) use own_program::OwnProgram;
+pub(crate) use place::{Places, Scope};
+pub(crate) use switch::{active_plugin, switched_off};
+pub(crate) use told::{Became, Told};
+pub(crate) use version::Reported;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Where the agents and their files are on this machine.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use unstuck_wire::hook::Host;
+
+use super::agent::{Agent, Home};
+use super::version::{self, Reported};
+
+/// For whom an agent is to call us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Wherever this user works.
+    User,
+    /// In this project.
+    Project,
+}
+
+impl Scope {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+        }
+    }
+}
+
+/// The folders of this user and of this project.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    home: Option<PathBuf>,
+    project: Option<PathBuf>,
+    search: Vec<PathBuf>,
+}
+
+impl Places {
+    /// Those around this process.
+    pub(crate) fn here() -> Places {
+        let path = env::var_os("PATH").unwrap_or_default();
+        Places {
+            home: absolute("HOME"),
+            project: env::current_dir().ok().map(project),
+            search: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
+        }
+    }
+
+    /// The root of the project.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+
+    /// An agent's own folder.
+    pub(crate) fn folder(&self, agent: &Agent) -> Option<PathBuf> {
+        let in_home = |folder: &str| self.home.as_ref().map(|home| home.join(folder));
+        match agent.home {
+            Home::Named { variable, folder } => absolute(variable).or_else(|| in_home(folder)),
+            Home::In { variable, folder } => {
+                absolute(variable).map(|base| base.join(folder)).or_else(|| in_home(folder))
+            }
+            Home::Fixed { folder } => in_home(folder),
+            Home::Config { folder } => {
+                let base = absolute("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
+                base.map(|base| base.join(folder))
+            }
+        }
+    }
+
+    /// The file that tells an agent to call us.
+    pub(crate) fn file(&self, agent: &Agent, scope: Scope) -> Option<PathBuf> {
+        match scope {
+            Scope::User => Some(self.folder(agent)?.join(agent.user_file)),
+            Scope::Project => Some(self.project.as_ref()?.join(agent.project_file)),
+        }
+    }
+
+    /// An agent's program, if it is there.
+    pub(crate) fn program(&self, agent: &Agent) -> Option<PathBuf> {
+        let own: &[&str] = match agent.host {
+            Host::Claude => &[".local/bin", ".claude/local"],
+            Host::Opencode => &[".opencode/bin"],
+            Host::Codex | Host::Gemini | Host::Qwen | Host::Copilot | Host::Cursor | Host::Generic => {
+                &[".local/bin"]
+            }
+        };
+        let own = self.home.iter().flat_map(|home| own.iter().map(|folder| home.join(folder)));
+        let folders: Vec<PathBuf> = self.search.iter().cloned().chain(own).collect();
+        let in_folders = |name: &&str| folders.iter().map(|folder| folder.join(name)).find(|path| runs(path));
+        agent.programs.iter().find_map(in_folders)
+    }
+
+    /// Is there anything of this agent: its program, or its folder?
+    pub(crate) fn has(&self, agent: &Agent) -> bool {
+        self.program(agent).is_some() || self.folder(agent).is_some_and(|folder| folder.is_dir())
+    }
+
+    /// Asks an agent for its version.
+    pub(crate) fn version(&self, agent: &Agent) -> Reported {
+        self.program(agent).map_or(Reported::NotFound, |program| version::ask(&program))
+    }
+}
+
+/// The root of the repository, or the working folder where there is none.
+fn project(working: PathBuf) -> PathBuf {
+    let root = working.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
+    root.unwrap_or(working)
+}
+
+#[cfg(unix)]
+fn runs(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn runs(path: &Path) -> bool {
+    path.with_extension("exe").is_file() || path.with_extension("cmd").is_file()
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,127 @@
+//! `unstuck uninstall`: takes our entries out of agents' settings, and gives back what was there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::agents::{AGENTS, Agent, Became, Installation, OwnProgram, Places, Reported, Scope, Told};
+use crate::cellar::Cellar;
+use crate::commands::install::{Work, agent_named, tell};
+use crate::editing::{EditError, Ledger};
+use crate::exit::{CommandError, ExitStatus};
+use crate::ui::Ui;
+
+/// Take unstuck out of agents' settings again
+///
+/// Where nobody else has changed a file since, it becomes what it was, to the byte; files and folders that `install` made go.
+/// Otherwise only our own entries are taken out. Without AGENT, it is done for all; without --user or --project, in every file we
+/// know of. An entry that calls unstuck in another way than ours is left alone and told (exit 1).
+#[derive(clap::Args)]
+#[command(after_help = "\
+Agents: claude, codex, gemini, qwen, opencode, copilot, cursor
+
+Examples:
+  unstuck uninstall                     everywhere
+  unstuck uninstall claude --dry-run    show the change, make none
+  unstuck uninstall codex --project     only from this project")]
+pub(crate) struct UninstallArgs {
+    /// Which agents (default: all)
+    #[arg(value_name = "AGENT", value_parser = agent_named)]
+    agents: Vec<&'static Agent>,
+    /// Only what holds in every project
+    #[arg(long, conflicts_with = "project")]
+    user: bool,
+    /// Only what holds in this project
+    #[arg(long)]
+    project: bool,
+    /// Show the change as a unified diff, and make none
+    #[arg(long)]
+    dry_run: bool,
+    /// One JSON object per file
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<ExitStatus, CommandError> {
+    let places = Places::here();
+    let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
+    let program = own.path.to_string_lossy().into_owned();
+    let scopes: &[Scope] = match (args.user, args.project) {
+        (true, _) => &[Scope::User],
+        (_, true) => &[Scope::Project],
+        (false, false) => &[Scope::User, Scope::Project],
+    };
+    let mut work = Work::begin(cellar, args.dry_run)?;
+    let mut told = Vec::new();
+    for agent in AGENTS.iter().filter(|agent| is_asked(&args.agents, agent)) {
+        let mut any = false;
+        for (scope, file) in files(&places, agent, scopes, &work.ledger) {
+            let version = Reported::NotAsked;
+            let (events, _) = agent.events_of(&version);
+            let installation = Installation {
+                agent,
+                file: file.clone(),
+                program: program.clone(),
+                events,
+                tolerated: Vec::new(),
+            };
+            let mut one = Told {
+                agent,
+                scope,
+                file,
+                version,
+                events: Vec::new(),
+                left_out: Vec::new(),
+                command: installation.line(),
+                became: Became::Failed(EditError::Busy),
+                notes: Vec::new(),
+                dry_run: args.dry_run,
+            };
+            work.uninstall(installation, &mut one);
+            any = true;
+            told.push(one);
+        }
+        if !any && !args.agents.is_empty() {
+            ui.remark(&nothing(ui, agent))?;
+        }
+    }
+    work.settle(&mut told, |installation, ledger| installation.is_out(ledger), Installation::take_out);
+    tell(ui, &told, args.json, args.dry_run)
+}
+
+fn nothing(ui: &Ui, agent: &Agent) -> String {
+    match ui.lang() {
+        unstuck_judge::Lang::En => format!("{}: nothing of ours is installed\n", agent.name),
+        unstuck_judge::Lang::Zh => format!("{}：没有安装我们的任何内容\n", agent.name),
+    }
+}
+
+fn is_asked(asked: &[&'static Agent], agent: &Agent) -> bool {
+    asked.is_empty() || asked.iter().any(|each| each.host == agent.host)
+}
+
+/// The files that may hold something of ours: those of the ledger, and those that speak of us. One that does not is none of our
+/// business, whatever is wrong with it.
+fn files(places: &Places, agent: &Agent, scopes: &[Scope], ledger: &Ledger) -> Vec<(Option<Scope>, PathBuf)> {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut seen = BTreeSet::new();
+    let mut files = Vec::new();
+    for scope in scopes {
+        let Some(file) = places.file(agent, *scope) else { continue };
+        let is_known = ledger.about(&real(&file)).is_some();
+        if (is_known || speaks_of_us(&file)) && seen.insert(real(&file)) {
+            files.push((Some(*scope), file));
+        }
+    }
+    if scopes.len() > 1 {
+        let others = ledger.all().iter().filter(|written| written.agent == agent.host.word());
+        for written in others.filter(|written| seen.insert(written.file.clone())) {
+            files.push((None, written.file.clone()));
+        }
+    }
+    files
+}
+
+fn speaks_of_us(file: &Path) -> bool {
+    fs::read(file).is_ok_and(|bytes| memchr::memmem::find(&bytes, b"unstuck").is_some())
+}

@@ -1,0 +1,105 @@
+//! A file as it was found: where it really lies, what is in it, whose it is, and whether it may be replaced.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::error::{Deed, EditError};
+
+/// No settings file is larger.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// Some programs empty a file before they write it anew.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A file, or the place for one.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Where it lies, behind all links.
+    pub(super) path: PathBuf,
+    /// What is in it, if it is there.
+    pub(super) bytes: Option<Vec<u8>>,
+    pub(super) metadata: Option<Metadata>,
+}
+
+impl Found {
+    /// Looks at the file. An empty one is looked at twice.
+    pub(crate) fn look(asked: &Path) -> Result<Found, EditError> {
+        let found = Found::look_once(asked)?;
+        match &found.bytes {
+            Some(bytes) if bytes.is_empty() => {
+                thread::sleep(PAUSE);
+                Found::look_once(asked)
+            }
+            Some(_) | None => Ok(found),
+        }
+    }
+
+    fn look_once(asked: &Path) -> Result<Found, EditError> {
+        let path = match fs::canonicalize(asked) {
+            Ok(path) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return not_there(asked),
+            Err(error) => return Err(EditError::io(Deed::Read, asked)(error)),
+        };
+        let metadata = fs::metadata(&path).map_err(EditError::io(Deed::Read, &path))?;
+        if !metadata.is_file() {
+            return Err(EditError::NotAFile { path });
+        }
+        if metadata.len() > MOST {
+            return Err(EditError::TooLarge { path, bytes: metadata.len() });
+        }
+        let bytes = fs::read(&path).map_err(EditError::io(Deed::Read, &path))?;
+        Ok(Found { path, bytes: Some(bytes), metadata: Some(metadata) })
+    }
+
+    /// Where it really lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it, if it is there.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
+    /// Fails where replacing it would be against its owner's will.
+    pub(crate) fn may_be_replaced(&self) -> Result<(), EditError> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        if let Ok(metadata) = fs::metadata(folder)
+            && metadata.permissions().readonly()
+        {
+            return Err(EditError::ReadOnly { path: folder.to_owned() });
+        }
+        let Some(metadata) = &self.metadata else { return Ok(()) };
+        if metadata.permissions().readonly() {
+            return Err(EditError::ReadOnly { path: self.path.clone() });
+        }
+        match names(metadata) {
+            0 | 1 => Ok(()),
+            names => Err(EditError::ManyNames { path: self.path.clone(), names }),
+        }
+    }
+}
+
+/// The place for a file that is not there. A link that leads nowhere is none: what it should lead to is not ours to make.
+fn not_there(asked: &Path) -> Result<Found, EditError> {
+    if fs::symlink_metadata(asked).is_ok() {
+        return Err(EditError::LeadsNowhere { path: asked.to_owned() });
+    }
+    let name = asked.file_name().unwrap_or_default();
+    let folder = asked.parent().unwrap_or(Path::new("/"));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    Ok(Found { path: folder.join(name), bytes: None, metadata: None })
+}
+
+#[cfg(unix)]
+fn names(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(metadata)
+}
+
+#[cfg(not(unix))]
+fn names(_: &Metadata) -> u64 {
+    1
+}

@@ -1,0 +1,26 @@
+//! The careful editor of files that belong to others: an agent's settings, with a person's own work in them.
+//!
+//! Only our own entries are added and removed; every other byte stays. A file that cannot be read in full is left alone and
+//! never taken for an empty one. Nothing here knows an agent: what an entry looks like, and which are ours, is an argument.
+
+mod backup;
+mod diff;
+mod document;
+mod entries;
+mod error;
+mod found;
+mod ledger;
+mod lists;
+mod replace;
+
+pub(crate) use backup::Backups;
+pub(crate) use diff::unified;
+pub(crate) use document::{Dialect, Document};
+pub(crate) use entries::{Entries, Layout, Wanted};
+pub(crate) use error::EditError;
+pub(crate) use found::Found;
+pub(crate) use ledger::{Before, Ledger, Written, hash};
+pub(crate) use replace::{After, Put, make_folders, put, sweep};
+
+#[cfg(test)]
+pub(crate) mod tests;
