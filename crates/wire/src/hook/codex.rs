@@ -12,7 +12,7 @@ use unstuck_judge::Outcome;
 use unstuck_judge::shell::{self, Script};
 
 use super::kin::{self, Ended, Moment, Stop, WireAnswer, WirePayload};
-use super::{Envelope, Happened, Honours, Host, Letter, Reply, speech};
+use super::{Envelope, Happened, Honours, Host, Letter, Reply};
 use crate::json::{WireError, read_object};
 use crate::scalar;
 use crate::transcript::codex as transcript;
@@ -152,11 +152,8 @@ pub(super) fn honours(moment: Moment) -> Honours {
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
     let told = reply.told()?;
     let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { reason } | Reply::Ask { reason }) => {
-            WireAnswer::stop(moment, Stop::Deny, reason)
-        }
-        (Moment::PreToolUse, Reply::Halt { reason, table }) => {
-            WireAnswer::stop(moment, Stop::Deny, &speech::both(reason, table))
+        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
+            WireAnswer::stop(moment, Stop::Deny, &told)
         }
         (Moment::PreToolUse | Moment::PostToolUse | Moment::UserPromptSubmit | Moment::SessionStart, _) => {
             WireAnswer::tell(moment, &told)?

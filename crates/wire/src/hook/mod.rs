@@ -17,6 +17,7 @@ mod shell_report;
 mod speech;
 
 use serde_json::Value;
+use unstuck_judge::ladder::see::OUR_MARK;
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use crate::json::WireError;
@@ -304,6 +305,8 @@ impl Letter {
     pub fn answer(&self, reply: &Reply) -> Option<String> {
         let told;
         let reply = match reply {
+            // Nothing is changed behind the model's back.
+            Reply::Rewrite { text, .. } | Reply::Again { text, .. } if text.trim().is_empty() => return None,
             // An input that is no object, or is not what was sent, would be refused, or worse, obeyed.
             Reply::Rewrite { text, input } | Reply::Again { text, input, .. }
                 if !self.is_whole || !input.is_object() =>
@@ -332,6 +335,12 @@ impl Reply {
         match self {
             Reply::Silent => None,
             Reply::Tell { text } | Reply::Rewrite { text, .. } | Reply::Again { text, .. } => Some(text),
+            // A refusal without words is still one.
+            Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }
+                if reason.trim().is_empty() =>
+            {
+                Some(OUR_MARK)
+            }
             Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. } => Some(reason),
         }
     }
@@ -339,9 +348,7 @@ impl Reply {
     /// The same where the run cannot be stopped: then the model is told what was tried, so that it can tell the person.
     fn told(&self) -> Option<String> {
         match self {
-            Reply::Halt { reason, table } => {
-                Some(speech::both(reason, table)).filter(|told| !told.is_empty())
-            }
+            Reply::Halt { table, .. } => Some(speech::both(self.words()?, table)),
             Reply::Silent
             | Reply::Tell { .. }
             | Reply::Deny { .. }

@@ -20,6 +20,11 @@ pub(super) fn some(text: &str) -> Option<String> {
     Some(fit(text)).filter(|text| !text.is_empty())
 }
 
+/// Our words below what a tool said, of which nothing is left out that a model would have been shown without us.
+pub(super) fn below(said: &str, words: &str) -> String {
+    format!("{}\n\n{}", visible(said.trim().as_bytes(), &mut []), fit(words))
+}
+
 /// Two texts as one, with a blank line between them.
 pub(super) fn both(first: &str, second: &str) -> String {
     match (first.trim().is_empty(), second.trim().is_empty()) {
@@ -38,6 +43,7 @@ mod tests {
         assert_eq!(fit(" a\u{1b}[31mb\u{0}c\u{202e}\td\n").as_str(), "ab\\x00c\\u{202e}\td");
         assert_eq!(fit(&"é".repeat(20_000)).chars().count(), LONGEST + 1);
         assert_eq!(some(" \n"), None);
+        assert!(below(&"x".repeat(20_000), "words").ends_with("x\n\nwords"));
         assert_eq!(both("a", ""), "a");
         assert_eq!(both("a", "b"), "a\n\nb");
     }
