@@ -316,7 +316,7 @@ impl Letter {
             }
             whole => whole,
         };
-        match &self.envelope {
+        let answer = match &self.envelope {
             Envelope::Generic | Envelope::Mute => None,
             Envelope::Claude(moment) => claude::answer(*moment, reply),
             Envelope::Codex(moment) => codex::answer(*moment, reply),
@@ -325,7 +325,8 @@ impl Letter {
             Envelope::Opencode(event) => opencode::answer(*event, reply),
             Envelope::Copilot(style, moment) => copilot::answer(*style, *moment, reply),
             Envelope::Cursor(event) => cursor::answer(*event, reply),
-        }
+        };
+        answer.map(speech::escaped)
     }
 }
 

@@ -9,8 +9,9 @@ use unstuck_wire::hook::{self, Host, Reply};
 use super::schema::accepts;
 use super::{hosts, payloads};
 
-const HOSTILE: [&str; 12] = [
+const HOSTILE: [&str; 13] = [
     "",
+    "\u{7f}\u{85}\u{9b}31m",
     "\u{0}",
     "\u{1b}]0;owned\u{7}\u{1b}[2J",
     "\u{202e}txt.exe",
