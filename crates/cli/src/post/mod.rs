@@ -92,8 +92,7 @@ impl<'a> Post<'a> {
     fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
         let mut finished = finished.clone();
         if let Some(code) = left_out_code(letter, &finished) {
-            finished.observation.outcome = Outcome::Exited { code };
-            finished.said_ok = Some(code == 0);
+            codex::tell(&mut finished, code);
         }
         let result = desk::Result {
             key: &finished.key,
