@@ -185,7 +185,8 @@ impl Doctor<'_> {
         let (events, _) = agent.events_of(version);
         let as_written = match (program, ledger, version) {
             (Some(program), Some(ledger), Reported::Version(_)) => {
-                let installation = Installation { agent, file: connected.file.clone(), program, events };
+                let file = connected.file.clone();
+                let installation = Installation { agent, file, program, events, tolerated: Vec::new() };
                 installation.is_in(ledger).unwrap_or(true)
             }
             // Without the version nobody knows what the installer would write.
@@ -339,4 +340,16 @@ impl Doctor<'_> {
 
 fn shown(path: &Path) -> String {
     plain::line(&path.to_string_lossy()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_is_tried_for_the_plugin_is_the_plugins_own() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/hooks/hooks.json");
+        let plugin: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(plugin["hooks"]["PostToolUse"][0]["hooks"][0]["command"], PLUGIN_LINE);
+    }
 }
