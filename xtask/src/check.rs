@@ -1,5 +1,7 @@
-//! Everything that must hold before a change goes in. CI runs exactly this; it needs the stable toolchain and nothing else.
+//! Everything that must hold before a change goes in. CI runs exactly this; it needs the stable toolchain and
+//! nothing else, apart from the real agents, which are downloaded for CI and for who asks for them.
 
+use std::env;
 use std::io::{BufRead, BufReader};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 
 use crate::advisories::{self, Advice};
-use crate::{Fault, faults, generate, licences, load, project, score};
+use crate::{Fault, e2e, faults, generate, licences, load, project, score};
 
 /// One thing that must hold.
 struct Step {
@@ -53,6 +55,18 @@ const STEPS: [Step; 10] = [
     Step { name: "faults", run: || faults::check().map(Held::from) },
 ];
 
+/// Real agents: several hundred megabytes once, and minutes.
+const AGENTS: Step = Step {
+    name: "agents",
+    run: || e2e::check().map(|closing| Held { quoted: vec![closing], ..Held::default() }),
+};
+
+/// What stands in its place.
+const NO_AGENTS: Step = Step {
+    name: "agents",
+    run: || Ok("SKIPPED: no real agent was asked; --agents, or CI=true, does".to_owned().into()),
+};
+
 /// How a step ended.
 enum Ending {
     Held(Held),
@@ -63,14 +77,17 @@ enum Ending {
 /// `cargo xtask check`.
 pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     let mut keep_going = false;
+    let mut agents = env::var("CI").is_ok_and(|value| value == "true");
     while let Some(arg) = args.next()? {
         match arg {
             Long("keep-going") => keep_going = true,
+            Long("agents") => agents = true,
             other => return Err(other.unexpected().into()),
         }
     }
     let mut endings: Vec<(&Step, Ending, Duration)> = Vec::new();
-    for step in &STEPS {
+    let last = if agents { &AGENTS } else { &NO_AGENTS };
+    for step in STEPS.iter().chain([last]) {
         let failed = endings.iter().any(|(_, ending, _)| matches!(ending, Ending::Failed(_)));
         let start = Instant::now();
         let ending = match failed && !keep_going {

@@ -7,6 +7,7 @@ mod advisories;
 mod bench;
 mod check;
 mod dice;
+mod e2e;
 mod faults;
 mod fuzz;
 mod generate;
@@ -22,12 +23,13 @@ use std::process::ExitCode;
 use lexopt::prelude::*;
 
 const USAGE: &str = "\
-cargo xtask check [--keep-going]      everything that must hold before a change goes in
+cargo xtask check [--keep-going] [--agents]
+                                      everything that must hold before a change goes in
 cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save DIR]
                   [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
-cargo xtask bench [--quick] [--big] [--store] [--write]
+cargo xtask bench [--quick] [--big] [--store] [--write] [turn]
                                       how fast it is, beside others in the same run
 cargo xtask fuzz [--seconds N] [TARGET]...
                                       throw garbage at it, a while for each target
@@ -35,6 +37,8 @@ cargo xtask faults [--full] [--seed N] [--only sweep|chaos|disk|secrets] [--bina
                                       kill it and fail its file system calls, one after another; plant secrets
 cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
+cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]
+                                      real agents with scripted models, and what their models received
 cargo xtask licences                  are all dependencies under licences we accept?";
 
 /// What went wrong, in words for the person who started the chore.
@@ -67,7 +71,9 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "fuzz" => fuzz::run(args),
         "faults" => faults::run(args),
         "load" => load::run(args),
+        "e2e" => e2e::run(args),
         "licences" => licences::run(args),
+        "turn-cost" => e2e::cost::run(args),
         "peak-memory" => bench::peak_memory(args),
         unknown => Err(format!("there is no chore {unknown:?}\n{USAGE}").into()),
     }

@@ -16,7 +16,7 @@ use contest::{Contestant, Ratio, quantile, take_turns};
 use lexopt::prelude::*;
 use nix::sys::resource::{UsageWho, getrusage};
 
-use crate::{Fault, project};
+use crate::{Fault, e2e, project};
 
 const PAGE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- measured: begin -->";
@@ -43,6 +43,8 @@ enum Only {
     Everything,
     /// What has to do with the store.
     Store,
+    /// What hooks cost in a real agent's turn.
+    Turn,
 }
 
 /// The programs that are measured.
@@ -62,8 +64,12 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("big") => options.big = true,
             Long("write") => options.write = true,
             Long("store") => options.only = Only::Store,
+            Value(part) if part == "turn" => options.only = Only::Turn,
             other => return Err(other.unexpected().into()),
         }
+    }
+    if options.only == Only::Turn {
+        return e2e::cost::bench(options.quick);
     }
     let programs = Programs::build()?;
     let folder = tempfile::tempdir()?;
@@ -75,7 +81,9 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     println!("{report}");
     match (options.write, options.only) {
         (true, Only::Everything) => write_page(&report),
-        (true, Only::Store) => Err(format!("{PAGE} is written as a whole, without --store").into()),
+        (true, Only::Store | Only::Turn) => {
+            Err(format!("{PAGE} is written as a whole, with no part chosen").into())
+        }
         (false, _) => Ok(()),
     }
 }

@@ -1,10 +1,11 @@
 //! What is said to an agent program that has a format of its own.
 
+use std::env;
 use std::time::Duration;
 
 use unstuck_judge::{Call, Lang};
 use unstuck_store::{Mode, Retry, Said, Stance};
-use unstuck_wire::hook::{Attended, Finished, Happened, Letter, Reply};
+use unstuck_wire::hook::{Attended, Finished, Happened, Host, Letter, Reply};
 
 use super::Post;
 use crate::cellar;
@@ -91,9 +92,14 @@ impl Post<'_> {
         match self.settings.attended {
             settings::Attended::Yes => true,
             settings::Attended::No => false,
-            settings::Attended::Auto => match letter.attended {
-                Attended::Yes => true,
-                Attended::No | Attended::Unsaid => false,
+            settings::Attended::Auto => match (letter.attended, letter.host) {
+                (Attended::Yes, _) => true,
+                (Attended::No, _) => false,
+                // It says so to its hooks, though not in the payload.
+                (Attended::Unsaid, Host::Claude) => {
+                    env::var("CLAUDE_CODE_SESSION_ATTENDED").is_ok_and(|said| said == "1")
+                }
+                (Attended::Unsaid, _) => false,
             },
         }
     }

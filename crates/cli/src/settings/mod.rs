@@ -10,6 +10,7 @@ mod error;
 mod key;
 mod layer;
 mod quoted;
+mod rewrite_rows;
 mod sections;
 mod tools;
 mod value;
@@ -160,7 +161,7 @@ impl Settings {
         let place = place.clone();
         Some(match row.project {
             Project::Never => SettingsError::NotForProjects { place, name: row.name.to_owned() },
-            Project::Lower | Project::Off | Project::Later => SettingsError::Loosens {
+            Project::Lower | Project::Off | Project::Later | Project::Earlier => SettingsError::Loosens {
                 place,
                 name: row.name,
                 found: value.to_string(),

@@ -153,6 +153,18 @@ fn entries_that_are_missing_gone_or_foreign_to_a_version_are_found() {
 }
 
 #[test]
+fn entries_that_somebody_changed_are_found() {
+    let world = claude();
+    edit(&settings(&world), |value| value["hooks"]["PreToolUse"][0]["matcher"] = json!("Bash"));
+    check(&world, &["claude"], "claude", "entries", "warning", &["are not as `install` would write them"]);
+    let said = world.run(&["doctor", "claude", "--quiet", "--lang", "zh"], "");
+    assert!(
+        said.stdout().starts_with("警告     claude    ") && said.stdout().ends_with("\n有 1 处需要修复\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_line_whose_program_is_gone_is_found_dead() {
     let world = claude();
     let text = fs::read_to_string(settings(&world)).unwrap();

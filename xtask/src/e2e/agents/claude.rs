@@ -1,0 +1,82 @@
+//! Claude Code.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Agent, Sight, TASK, full};
+use crate::Fault;
+use crate::e2e::model::{Dialect, Step, ToolCall};
+use crate::e2e::programs::Package;
+use crate::e2e::stage::Stage;
+
+/// Its native binary is called: the script in front of it only looks for that.
+const NATIVE: &str =
+    if cfg!(target_arch = "aarch64") { "claude-code-linux-arm64" } else { "claude-code-linux-x64" };
+
+pub const CLAUDE: Agent = Agent {
+    name: "claude",
+    package: Package { name: "claude", package: "@anthropic-ai/claude-code", version: "2.1.325" },
+    needs: &[],
+    dialect: Dialect::Anthropic,
+    prepare,
+    start,
+    call,
+    sight: Sight {
+        malformed: Ok(()),
+        failed_edits: Ok(()),
+        complaint: Ok(|line| {
+            line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
+        }),
+    },
+    settings: &[".claude/settings.json"],
+};
+
+/// Settings of a person who has a hook of their own, written by hand.
+fn prepare(stage: &Stage) -> Result<(), Fault> {
+    let own = "{\n    \"cleanupPeriodDays\": 20,\n  \"hooks\": { \"Stop\": [ { \"hooks\": [\n    { \"type\": \"command\", \"command\": \"true\" } ] } ] }\n}";
+    stage.write_home(".claude/settings.json", own)
+}
+
+fn start(stage: &Stage) -> Command {
+    let native = stage.program().join("@anthropic-ai").join(NATIVE).join("claude");
+    let mut command = stage.clean(native);
+    command.args([
+        "-p",
+        TASK,
+        "--dangerously-skip-permissions",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]);
+    command.arg("--debug-file").arg(stage.folder("debug.log"));
+    command
+        .env("ANTHROPIC_API_KEY", "dummy")
+        .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{}", stage.port()));
+    for switch in [
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+        "DISABLE_AUTOUPDATER",
+        // It refuses to skip permissions for root unless it is told that nothing can be broken.
+        "IS_SANDBOX",
+    ] {
+        command.env(switch, "1");
+    }
+    command
+}
+
+fn call(step: &Step, project: &Path) -> ToolCall {
+    match step {
+        Step::Shell(command) => {
+            ToolCall::named("Bash", json!({"command": command, "description": "scripted"}))
+        }
+        Step::Read(file) => ToolCall::named("Read", json!({"file_path": full(project, file)})),
+        Step::Edit { file, old, new } => ToolCall::named(
+            "Edit",
+            json!({"file_path": full(project, file), "old_string": old, "new_string": new}),
+        ),
+        Step::Malformed => ToolCall::named("Bash", json!({"comand": "true"})),
+    }
+}

@@ -1,0 +1,75 @@
+//! Codex CLI.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Agent, IS_NOT_TOLD, Sight, TASK};
+use crate::Fault;
+use crate::e2e::model::{Arguments, Dialect, Step, ToolCall};
+use crate::e2e::programs::Package;
+use crate::e2e::stage::Stage;
+
+pub const CODEX: Agent = Agent {
+    name: "codex",
+    package: Package { name: "codex", package: "@openai/codex", version: "0.166.0" },
+    needs: &[],
+    dialect: Dialect::Responses,
+    prepare,
+    start,
+    call,
+    sight: Sight {
+        malformed: Err(IS_NOT_TOLD),
+        failed_edits: Err("no hook of it is told of patches that do not fit"),
+        complaint: Ok(|line| line.starts_with("hook: ") && line.ends_with(" Failed")),
+    },
+    settings: &[".codex/config.toml", ".codex/hooks.json"],
+};
+
+fn prepare(stage: &Stage) -> Result<(), Fault> {
+    let settings = format!(
+        r#"# A comment that must survive.
+model = "gpt-5.5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+approval_policy = "never"
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "http://127.0.0.1:{}/v1"
+wire_api = "responses"
+experimental_bearer_token = "dummy"
+request_max_retries = 0
+stream_max_retries = 0
+"#,
+        stage.port()
+    );
+    stage.write_home(".codex/config.toml", &settings)
+}
+
+fn start(stage: &Stage) -> Command {
+    let mut command = stage.clean(stage.program().join(".bin/codex"));
+    // A person approves the hooks once, by hand; the scripted run cannot.
+    command.args(["exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]);
+    command.arg(TASK);
+    command
+}
+
+fn call(step: &Step, _project: &Path) -> ToolCall {
+    let run = |command: &str| ToolCall::named("exec_command", json!({ "cmd": command }));
+    match step {
+        Step::Shell(command) => run(command),
+        Step::Read(file) => run(&format!("cat {file}")),
+        Step::Edit { file, old, new } => ToolCall {
+            name: "apply_patch",
+            arguments: Arguments::Free(format!(
+                "*** Begin Patch\n*** Update File: {file}\n@@\n-{old}\n+{new}\n*** End Patch\n"
+            )),
+        },
+        Step::Malformed => ToolCall::named("exec_command", json!({"comand": "true"})),
+    }
+}

@@ -1,0 +1,55 @@
+//! GitHub Copilot CLI, offline with a model of one's own.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Agent, SAYS_NOTHING, Sight, TASK, full};
+use crate::Fault;
+use crate::e2e::model::{Dialect, Step, ToolCall};
+use crate::e2e::programs::Package;
+use crate::e2e::stage::Stage;
+
+pub const COPILOT: Agent = Agent {
+    name: "copilot",
+    package: Package { name: "copilot", package: "@github/copilot", version: "1.0.102" },
+    needs: &[],
+    dialect: Dialect::Chat,
+    prepare,
+    start,
+    call,
+    sight: Sight { malformed: Ok(()), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
+};
+
+/// It needs no settings of its own.
+fn prepare(stage: &Stage) -> Result<(), Fault> {
+    Ok(std::fs::create_dir_all(stage.home().join(".copilot"))?)
+}
+
+fn start(stage: &Stage) -> Command {
+    let mut command = stage.clean(stage.program().join(".bin/copilot"));
+    command.args(["--allow-all", "--no-auto-update", "--no-ask-user", "-p", TASK]);
+    command.arg("--log-dir").arg(stage.folder("logs"));
+    command
+        .env("COPILOT_OFFLINE", "true")
+        .env("COPILOT_AUTO_UPDATE", "false")
+        .env("COPILOT_MODEL", "gpt-4.1");
+    command.env("COPILOT_PROVIDER_BASE_URL", format!("http://127.0.0.1:{}/v1", stage.port()));
+    command.env("COPILOT_PROVIDER_API_KEY", "dummy");
+    command
+}
+
+fn call(step: &Step, project: &Path) -> ToolCall {
+    match step {
+        Step::Shell(command) => {
+            ToolCall::named("bash", json!({"command": command, "description": "scripted"}))
+        }
+        Step::Read(file) => ToolCall::named("view", json!({"path": full(project, file)})),
+        Step::Edit { file, old, new } => {
+            ToolCall::named("edit", json!({"path": full(project, file), "old_str": old, "new_str": new}))
+        }
+        Step::Malformed => ToolCall::named("bash", json!({"comand": "true"})),
+    }
+}

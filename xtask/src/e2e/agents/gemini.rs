@@ -1,0 +1,55 @@
+//! Gemini CLI.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Agent, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
+use crate::Fault;
+use crate::e2e::model::{Dialect, Step, ToolCall};
+use crate::e2e::programs::Package;
+use crate::e2e::stage::Stage;
+
+pub const GEMINI: Agent = Agent {
+    name: "gemini",
+    package: Package { name: "gemini", package: "@google/gemini-cli", version: "0.61.0" },
+    needs: &[],
+    dialect: Dialect::Gemini,
+    prepare,
+    start,
+    call,
+    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    settings: &[".gemini/settings.json"],
+};
+
+fn prepare(stage: &Stage) -> Result<(), Fault> {
+    // Its own guard against loops would end a scenario before ours is seen.
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+        "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+        "general": {"disableAutoUpdate": true, "enableAutoUpdate": false, "disableUpdateNag": true},
+        "model": {"disableLoopDetection": true},
+    });
+    stage.write_home(".gemini/settings.json", &format!("{settings:#}\n"))
+}
+
+fn start(stage: &Stage) -> Command {
+    let mut command = stage.clean(stage.program().join(".bin/gemini"));
+    command.args(["--model", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
+    command.env("GEMINI_API_KEY", "dummy").env("GEMINI_CLI_TRUST_WORKSPACE", "true").env("CI", "1");
+    command.env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", stage.port()));
+    command
+}
+
+fn call(step: &Step, project: &Path) -> ToolCall {
+    match step {
+        Step::Shell(command) => ToolCall::named("run_shell_command", json!({ "command": command })),
+        Step::Read(file) => ToolCall::named("read_file", json!({"file_path": full(project, file)})),
+        Step::Edit { file, old, new } => ToolCall::named(
+            "replace",
+            json!({"file_path": full(project, file), "old_string": old, "new_string": new, "instruction": "scripted"}),
+        ),
+        Step::Malformed => ToolCall::named("run_shell_command", json!({"comand": "true"})),
+    }
+}

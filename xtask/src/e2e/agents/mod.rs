@@ -1,0 +1,81 @@
+//! The agents: which package each is, how its own settings look before we come, how it is started, and how it spells a call.
+//!
+//! Nothing here is about `unstuck`: that is installed by its own installer, as a person would.
+
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
+mod qwen;
+
+use std::path::Path;
+use std::process::Command;
+
+pub use claude::CLAUDE;
+
+use super::model::{Dialect, Spelled, Step, ToolCall, Turn};
+use super::programs::Package;
+use super::stage::Stage;
+use crate::Fault;
+
+/// Why some of them cannot be asked.
+const SAYS_NOTHING: &str = "it says nothing of an answer that it does not understand";
+const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
+
+/// What every agent is asked to do; what it does is in the script.
+const TASK: &str = "Do the scripted work.";
+
+/// A program that lets a model use tools.
+pub struct Agent {
+    /// What `unstuck install` calls it.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub package: Package,
+    /// Further packages that it needs.
+    pub needs: &'static [Package],
+    /// How it talks to its model.
+    pub dialect: Dialect,
+    /// Writes the settings that its user has already.
+    pub prepare: fn(&Stage) -> Result<(), Fault>,
+    /// Starts it on its task.
+    pub start: fn(&Stage) -> Command,
+    /// Its own words for a call.
+    pub call: fn(&Step, &Path) -> ToolCall,
+    /// What of it its hooks can see.
+    pub sight: Sight,
+    /// The files below the home that an installer may touch.
+    pub settings: &'static [&'static str],
+}
+
+/// What an agent lets a hook see and do, where agents differ: `Ok`, or why not.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight {
+    /// Does a call that lacks an argument reach a hook?
+    pub malformed: Result<(), &'static str>,
+    /// Does an edit that finds nothing to replace?
+    pub failed_edits: Result<(), &'static str>,
+    /// Does the agent say that a hook's answer was no good? Then such a line of its log or of its standard error is this.
+    pub complaint: Result<fn(&str) -> bool, &'static str>,
+}
+
+impl Agent {
+    /// A turn in its own words.
+    pub fn spell(&self, turn: &Turn, project: &Path) -> Spelled {
+        match turn {
+            Turn::Calls(steps) => {
+                Spelled::Calls(steps.iter().map(|step| (self.call)(step, project)).collect())
+            }
+            Turn::Say(text) => Spelled::Say(text),
+        }
+    }
+}
+
+/// All of them.
+pub const AGENTS: [&Agent; 6] =
+    [&CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &opencode::OPENCODE, &copilot::COPILOT];
+
+/// A file of the project by its full name, which all agents accept.
+fn full(project: &Path, file: &str) -> String {
+    project.join(file).display().to_string()
+}

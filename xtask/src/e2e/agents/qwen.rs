@@ -1,0 +1,55 @@
+//! Qwen Code.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Agent, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
+use crate::Fault;
+use crate::e2e::model::{Dialect, Step, ToolCall};
+use crate::e2e::programs::Package;
+use crate::e2e::stage::Stage;
+
+pub const QWEN: Agent = Agent {
+    name: "qwen",
+    package: Package { name: "qwen", package: "@qwen-code/qwen-code", version: "0.24.4" },
+    needs: &[],
+    dialect: Dialect::Chat,
+    prepare,
+    start,
+    call,
+    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    settings: &[".qwen/settings.json"],
+};
+
+fn prepare(stage: &Stage) -> Result<(), Fault> {
+    let settings = json!({
+        "security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": false},
+        "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
+        "model": {"skipLoopDetection": true},
+    });
+    stage.write_home(".qwen/settings.json", &format!("{settings:#}\n"))
+}
+
+fn start(stage: &Stage) -> Command {
+    let mut command = stage.clean(stage.program().join(".bin/qwen"));
+    command.args(["--auth-type", "openai", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
+    command.env("OPENAI_API_KEY", "dummy").env("OPENAI_MODEL", "scripted").env("CI", "1");
+    command.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{}/v1", stage.port()));
+    command
+}
+
+fn call(step: &Step, project: &Path) -> ToolCall {
+    match step {
+        Step::Shell(command) => {
+            ToolCall::named("run_shell_command", json!({"command": command, "is_background": false}))
+        }
+        Step::Read(file) => ToolCall::named("read_file", json!({"file_path": full(project, file)})),
+        Step::Edit { file, old, new } => ToolCall::named(
+            "edit",
+            json!({"file_path": full(project, file), "old_string": old, "new_string": new}),
+        ),
+        Step::Malformed => ToolCall::named("run_shell_command", json!({"comand": "true"})),
+    }
+}
