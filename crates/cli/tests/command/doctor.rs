@@ -156,6 +156,19 @@ fn entries_that_are_missing_gone_or_foreign_to_a_version_are_found() {
 fn entries_that_somebody_changed_are_found() {
     let world = claude();
     edit(&settings(&world), |value| value["hooks"]["PreToolUse"][0]["matcher"] = json!("Bash"));
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "matchers",
+        "note",
+        &["some tools only (PreToolUse: Bash)", "then `unstuck install claude`"],
+    );
+    let world = claude();
+    edit(&settings(&world), |value| {
+        let list = value["hooks"]["PreToolUse"].as_array_mut().unwrap();
+        list.push(list[0].clone());
+    });
     check(&world, &["claude"], "claude", "entries", "warning", &["are not as `install` would write them"]);
     let said = world.run(&["doctor", "claude", "--quiet", "--lang", "zh"], "");
     assert!(
@@ -190,7 +203,7 @@ fn time_limits_that_do_not_fit_are_found() {
         "claude",
         "limits",
         "warning",
-        &["PreToolUse: 1 s", "`unstuck install claude`"],
+        &["PreToolUse: 1 s", "`unstuck uninstall claude`, then `unstuck install claude`"],
     );
     let world = claude();
     edit(&settings(&world), |value| {
