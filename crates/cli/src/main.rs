@@ -17,7 +17,6 @@ mod explain;
 mod find_session;
 mod knowledge;
 mod lines;
-#[cfg_attr(not(test), expect(dead_code, reason = "the hooks ask it what could be put right"))]
 mod machine;
 mod moment;
 mod nearest;
@@ -29,6 +28,7 @@ mod progress;
 mod reader;
 mod recorder;
 mod removed;
+mod rewriter;
 mod settings;
 mod since;
 mod summary;

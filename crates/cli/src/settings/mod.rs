@@ -30,7 +30,9 @@ pub(crate) use error::SettingsError;
 pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
 pub(crate) use quoted::{harmless, harmless_path, quoted};
-pub(crate) use sections::{Attended, Filesystem, HookSettings, Mode, People, StateDir};
+pub(crate) use sections::{
+    Attended, Filesystem, HookSettings, Mode, People, RewriteMode, RewriteSettings, StateDir,
+};
 pub(crate) use value::{Folder, Time, Value};
 use written::Written;
 use written_alert::WrittenAlert;

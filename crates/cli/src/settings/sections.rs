@@ -97,7 +97,6 @@ pub(crate) struct RewriteSettings {
 
 impl RewriteSettings {
     /// How far a row goes.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the hooks ask for it"))]
     pub(crate) fn of(&self, row: &str) -> RewriteMode {
         match self.mode {
             RewriteMode::Auto if !self.auto.contains(row) => RewriteMode::Suggest,
@@ -217,7 +216,6 @@ impl Settings {
         }
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the hooks ask for it"))]
     pub(crate) fn rewrite(&self) -> RewriteSettings {
         let mode = match self.word(Key::RewriteMode) {
             "off" => RewriteMode::Off,

@@ -1,5 +1,7 @@
 //! The doors of the agent programs: payloads as they send them, answers as they heed them.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -143,6 +145,54 @@ fn what_only_a_batch_tells_is_counted_too() {
     assert!(told[2].contains("failure number 3"), "{told:#?}");
     // The same batch, told by two settings files, is heard once.
     assert_eq!(answer(&world, "claude", &batch("c")), Value::Null);
+}
+
+/// A machine whose only Python is called `python3`.
+fn with_python3_only(rewrites: &str) -> (World, String) {
+    let world = patient().with("bin/python3", "#!/bin/sh\n");
+    let program = world.path("bin/python3");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/nowhere", world.path("bin").display());
+    let settings = world.path("config/unstuck/config.toml");
+    let before = fs::read_to_string(&settings).unwrap();
+    fs::write(settings, format!("{before}[rewrite]\nmode = \"{rewrites}\"\n")).unwrap();
+    (world, path)
+}
+
+#[test]
+fn a_repeat_that_can_be_put_right_is_rewritten_only_where_the_person_wants_it() {
+    let missing = "Exit code 127\n/bin/bash: line 1: python: command not found";
+    for (mode, path_has_it) in [("auto", true), ("auto", false), ("suggest", true), ("off", true)] {
+        let (world, path) = with_python3_only(mode);
+        let path = if path_has_it { path } else { "/nowhere".to_owned() };
+        let ask = |payload: &Value| -> Value {
+            let mut child = world.command(&["hook", "claude"]).env("PATH", &path).spawn().unwrap();
+            let text = payload.to_string();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+            serde_json::from_str(Said::by(child).stdout()).unwrap_or(Value::Null)
+        };
+        let mut before = claude("PreToolUse", "a", "python a.py --x | tail -3");
+        ask(&before);
+        let told = ask(&failed("a", "python a.py --x | tail -3", missing));
+        let proposes = path_has_it && mode != "off";
+        assert_eq!(context(&told).contains("python3"), proposes, "{mode}: {told}");
+        before["tool_use_id"] = json!("b");
+        before["tool_input"]["timeout"] = json!(5000);
+        before["tool_input"]["command"] = json!("python a.py --x | tail -3");
+        let answer = ask(&before);
+        let output = &answer["hookSpecificOutput"];
+        if mode == "auto" && path_has_it {
+            let expected = json!({ "command": "python3 a.py --x | tail -3", "timeout": 5000 });
+            assert_eq!(output["updatedInput"], expected, "{answer}");
+            assert_eq!(output["permissionDecision"], Value::Null, "whether it may run is not for us to say");
+            assert!(context(&answer).contains("instead of `python`"), "{answer}");
+            let log = world.run(&["log", "--json"], "");
+            assert!(log.stdout().contains("tool:rewritten"), "{log}");
+        } else {
+            assert_eq!(reason(&answer).contains("python3"), proposes, "{mode}: {answer}");
+            assert_eq!(output["updatedInput"], Value::Null);
+        }
+    }
 }
 
 #[test]
