@@ -70,6 +70,14 @@ pub(crate) fn of_call(event: &StoredEvent, lang: Lang) -> String {
     format!("{}  {}\n", moment::format_utc(event.at), told(event, lang, None))
 }
 
+/// The event as one short line among those of its session, without its end: the time of day, the call, and what it says.
+pub(crate) fn of_session(event: &StoredEvent, lang: Lang) -> String {
+    let at = moment::format_utc(event.at);
+    let time_of_day = at.get(11..19).unwrap_or(&at);
+    let call = event.call.map(|call| format!("#{call}")).unwrap_or_default();
+    format!("{time_of_day}  {call:>3} {}", told(event, lang, Some(200)))
+}
+
 /// Sign, word and message; the message no longer than asked for.
 fn told(event: &StoredEvent, lang: Lang, most: Option<usize>) -> String {
     let body = event.read_body();

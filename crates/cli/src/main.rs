@@ -8,6 +8,7 @@ mod columns;
 mod commands;
 mod deadline;
 mod deliver;
+mod demo;
 mod desk;
 mod doctor;
 mod editing;
@@ -29,6 +30,7 @@ mod reader;
 mod recorder;
 mod removed;
 mod rewriter;
+mod scratch;
 mod settings;
 mod since;
 mod summary;
@@ -66,6 +68,7 @@ enum Command {
     Alerts(commands::alerts::AlertsArgs),
     Allow(commands::allow::AllowArgs),
     Config(commands::config::ConfigArgs),
+    Demo(commands::demo::DemoArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
     Doctor(commands::doctor::DoctorArgs),
     Export(commands::export::ExportArgs),
@@ -148,6 +151,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
         Command::Allow(args) => commands::allow::run(ui, cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
+        Command::Demo(args) => commands::demo::run(ui, cellar, args),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
         Command::Doctor(args) => commands::doctor::run(ui, cellar, args),
         Command::Export(args) => commands::export::run(ui, cellar, args),

@@ -94,6 +94,18 @@ pub(crate) fn input_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Tells whether somebody watches what we print.
+pub(crate) fn output_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Tells whether what we print may have colours: on a terminal, unless its user said otherwise (`NO_COLOR`).
+pub(crate) fn output_has_colour() -> bool {
+    let says_no = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
+    output_is_terminal() && !says_no && !is_dumb
+}
+
 fn from_environment() -> Lang {
     let set = ["LC_ALL", "LC_MESSAGES", "LANG"]
         .iter()

@@ -3,6 +3,7 @@
 pub(crate) mod alerts;
 pub(crate) mod allow;
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod export;

@@ -1,8 +1,6 @@
 //! Runs a command line as an agent would, with a call and its result as that agent tells them, and looks whether both were
 //! recorded. All of it happens in a folder of its own, so that nothing of it is found in anybody's timeline.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +14,7 @@ use super::Doctor;
 use crate::cellar;
 use crate::moment;
 use crate::plain;
+use crate::scratch::Scratch;
 
 /// No answer takes longer, even on a machine that does everything else at once.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -125,39 +124,17 @@ fn ending_words(ending: &Ending) -> (String, String) {
     }
 }
 
-/// A folder that is gone when it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make() -> Result<Folder, String> {
-        let name = format!("unstuck-doctor-{}-{}", std::process::id(), cellar::random());
-        let path = env::temp_dir().join(name);
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&path) {
-            Ok(()) => Ok(Folder(path)),
-            Err(error) => Err(format!("{}: {error}", path.display())),
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _it_is_only_a_temporary_one = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Runs the line for a call and for its result.
 pub(super) fn tried(line: &str, host: Host) -> Trial {
-    let folder = match Folder::make() {
-        Ok(folder) => folder,
-        Err(why) => return Trial::Dead(Death::NoFolder(why)),
+    let scratch = match Scratch::make("doctor") {
+        Ok(scratch) => scratch,
+        Err(error) => return Trial::Dead(Death::NoFolder(error.to_string())),
     };
-    let [before, after] = payloads(host, &folder.0.to_string_lossy());
-    let result = run(line, &before, &folder.0).and_then(|before| {
-        let after = run(line, &after, &folder.0)?;
-        recorded(&folder.0).map(|()| Trial::Alive { before, after })
+    let folder = scratch.path();
+    let [before, after] = payloads(host, &folder.to_string_lossy());
+    let result = run(line, &before, folder).and_then(|before| {
+        let after = run(line, &after, folder)?;
+        recorded(folder).map(|()| Trial::Alive { before, after })
     });
     result.unwrap_or_else(Trial::Dead)
 }
@@ -325,14 +302,5 @@ mod tests {
         check("echo hello", |death| matches!(death, Death::Nonsense(said) if said == "hello"));
         check("/no/such/program 2>/dev/null || :", |death| matches!(death, Death::NothingRecorded));
         check("kill -9 $$", |death| matches!(death, Death::Ended(Ending::Signalled(9))));
-    }
-
-    #[test]
-    fn nothing_is_left_behind() {
-        let folder = Folder::make().unwrap();
-        let path = folder.0.clone();
-        fs::write(path.join("file"), "x").unwrap();
-        drop(folder);
-        assert!(!path.exists());
     }
 }
