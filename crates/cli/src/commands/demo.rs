@@ -9,18 +9,17 @@ use unstuck_store::{Bookmark, EventType, StoredEvent, Wanted};
 use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
-use crate::demo::{Act, Agent, CHAPTERS, Chapter, Ended, Screen, Stage, Step};
+use crate::demo::{Act, Agent, CHAPTERS, Chapter, Ended, Screen, Stage, Step, Telling};
 use crate::event_line;
 use crate::exit::{CommandError, ExitStatus};
 use crate::moment;
 use crate::plain;
-use crate::reader::{self, Pause};
 use crate::settings::{Around, Key, Settings};
 use crate::switch::{self, Switch};
 use crate::ui::{self, Ui};
 
 /// How long a person has for a line of text, and for a chapter's head.
-const TO_READ_STEP: Duration = Duration::from_millis(900);
+const TO_READ_STEP: Duration = Duration::from_millis(1200);
 const TO_READ_HEAD: Duration = Duration::from_millis(1800);
 
 /// Watch what unstuck does: a scripted agent makes real calls that fail
@@ -165,6 +164,7 @@ struct Show {
     refused: usize,
     waited: Duration,
     unmet: usize,
+    last_told: String,
 }
 
 impl Show {
@@ -177,6 +177,7 @@ impl Show {
             refused: 0,
             waited: Duration::ZERO,
             unmet: 0,
+            last_told: String::new(),
         }
     }
 
@@ -187,7 +188,9 @@ impl Show {
         agent.begin(stage, "startup");
         for (number, chapter) in CHAPTERS.iter().enumerate() {
             self.say(ui, &self.screen.chapter(number + 1, chapter))?;
-            self.pause(TO_READ_HEAD)?;
+            if let Some(signal) = self.pause(stage, TO_READ_HEAD) {
+                return Ok(Some(signal));
+            }
             stage.allow_programs(chapter.programs);
             for (name, content) in chapter.files {
                 stage.put(name, content)?;
@@ -199,11 +202,12 @@ impl Show {
                     Some(step) => was_refused = step.is_refused(),
                     None => continue,
                 }
-                if agent.stopped.is_some() {
-                    return Ok(agent.stopped);
+                let mut stopped = agent.stopped;
+                if stopped.is_none() && !chapter.is_hasty {
+                    stopped = self.pause(stage, TO_READ_STEP);
                 }
-                if !chapter.is_hasty {
-                    self.pause(TO_READ_STEP)?;
+                if stopped.is_some() {
+                    return Ok(stopped);
                 }
             }
         }
@@ -250,7 +254,13 @@ impl Show {
         self.calls += 1;
         self.refused += usize::from(step.is_refused());
         self.waited += step.held;
-        let text = self.screen.step(&step);
+        let telling = match chapter.is_brief {
+            true => Telling::Briefly,
+            false if step.told == self.last_told => Telling::AsBefore,
+            false => Telling::InFull,
+        };
+        let text = self.screen.step(&step, telling);
+        self.last_told.clone_from(&step.told);
         self.show(ui, &WireStep::new(chapter, &step, missed.is_none()), &text, missed)?;
         Ok(Some(step))
     }
@@ -327,7 +337,6 @@ impl Show {
                 folder: kept,
             });
         }
-        self.pause(TO_READ_STEP)?;
         self.say(ui, &self.screen.timeline_head())?;
         for line in timeline(stage, self.screen.lang)? {
             ui.say(&self.screen.event(&line))?;
@@ -351,11 +360,9 @@ impl Show {
         Ok(())
     }
 
-    fn pause(&self, time: Duration) -> Result<(), CommandError> {
-        match self.has_pauses && reader::pause(time) == Pause::ReaderGone {
-            true => Err(CommandError::ReaderGone),
-            false => Ok(()),
-        }
+    /// Leaves time to read. Returns the signal by which the person ended it.
+    fn pause(&self, stage: &Stage, time: Duration) -> Option<i32> {
+        self.has_pauses.then(|| stage.pause(time)).flatten()
     }
 }
 

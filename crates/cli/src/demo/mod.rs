@@ -9,6 +9,6 @@ mod stage;
 mod story;
 
 pub(crate) use agent::{Agent, Ended, Step};
-pub(crate) use screen::Screen;
+pub(crate) use screen::{Screen, Telling};
 pub(crate) use stage::Stage;
 pub(crate) use story::{Act, CHAPTERS, Chapter};

@@ -15,9 +15,19 @@ const WIDTH: usize = 80;
 const MARGIN: usize = 3;
 /// How wide the column of labels is.
 const LABEL: usize = 9;
-/// How many lines a text may take, of what was printed and of what was told.
+/// How many lines a text may take: of what was printed, and of what was told in full and in short.
 const PRINTED_LINES: usize = 4;
 const TOLD_LINES: usize = 14;
+const TOLD_BRIEFLY: usize = 2;
+
+/// How much is shown of what the model was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Telling {
+    InFull,
+    Briefly,
+    /// It was told the same the last time.
+    AsBefore,
+}
 
 /// A colour or another way to stand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +93,7 @@ impl Screen {
     }
 
     /// One call.
-    pub(crate) fn step(self, step: &Step) -> String {
+    pub(crate) fn step(self, step: &Step, telling: Telling) -> String {
         let mut text = match step.ended {
             Ended::Changed => self.row(["agent", "智能体"], Ink::Cyan, &step.call, 1),
             Ended::NotRun | Ended::Exited(_) | Ended::Lost => {
@@ -93,14 +103,19 @@ impl Screen {
         if step.held > Duration::ZERO {
             let held = moment::span(time::span_ms(step.held));
             let line = match self.lang {
-                Lang::En => format!("held for {held}, then let go"),
-                Lang::Zh => format!("等待 {held} 后放行"),
+                Lang::En => format!("for {held}, then let go"),
+                Lang::Zh => format!("{held}，然后放行"),
             };
             text += &self.row(["held", "等待"], Ink::Yellow, &line, 1);
         }
         text += &self.end(step);
         if !step.told.is_empty() {
-            text += &self.row(["told", "告知"], Ink::Yellow, &step.told, TOLD_LINES);
+            let (told, most) = match telling {
+                Telling::InFull => (&*step.told, TOLD_LINES),
+                Telling::Briefly => (&*step.told, TOLD_BRIEFLY),
+                Telling::AsBefore => (self.say(["the same as before", "与上次相同"]), 1),
+            };
+            text += &self.row(["told", "告知"], Ink::Yellow, told, most);
         }
         text
     }
@@ -234,7 +249,10 @@ impl Screen {
                 *last = cut(&format!("{last} …"), WIDTH - beside);
             }
         }
-        let label = self.ink(ink, &columns::left(self.say(label), LABEL));
+        let label = match self.say(label) {
+            "" => " ".repeat(LABEL),
+            label => self.ink(ink, &columns::left(label, LABEL)),
+        };
         // The label stands out and the text is easy to read, but for what only repeats a file or an output.
         let body = if ink == Ink::Faint { Ink::Faint } else { Ink::Plain };
         let mut shown = String::new();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unstuck_exec::{Job, Run, Stream};
+use unstuck_exec::{Ending, Job, Run, Stream};
 use unstuck_wire::hook::Host;
 
 use crate::agents::{OwnProgram, command_line};
@@ -135,20 +135,30 @@ impl Stage {
 
     /// Runs a command line as an agent's shell does.
     pub(crate) fn run(&self, line: &str) -> Ran {
-        self.start(line, "", LIMIT)
+        self.start(line, "", LIMIT, self.programs)
     }
 
     /// Runs a command line, and ends it after a while.
     pub(crate) fn run_for(&self, line: &str, time: Duration) -> Ran {
-        self.start(line, "", time)
+        self.start(line, "", time, self.programs)
     }
 
     /// Runs the hook as it is installed, with a payload to read.
     pub(crate) fn hook(&self, payload: &str) -> Ran {
-        self.start(&self.hook, payload, LIMIT)
+        self.start(&self.hook, payload, LIMIT, self.programs)
     }
 
-    fn start(&self, line: &str, input: &str, limit: Duration) -> Ran {
+    /// Waits. A child does it, because a signal that reaches us meanwhile is then told instead of ending us: whoever has seen
+    /// enough should not find our folder left behind. Returns that signal.
+    pub(crate) fn pause(&self, time: Duration) -> Option<i32> {
+        let line = format!("sleep {} || sleep 1", time.as_secs_f32());
+        match self.start(&line, "", LIMIT, Programs::All).run.ending {
+            Ending::Signalled(signal) => Some(signal),
+            Ending::Exited(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => None,
+        }
+    }
+
+    fn start(&self, line: &str, input: &str, limit: Duration, programs: Programs) -> Ran {
         let mut job = Job::new("/bin/sh", ["-c", line])
             .in_dir(self.project())
             .with_input(input)
@@ -158,7 +168,7 @@ impl Stage {
         for (name, value) in &self.variables {
             job = job.with_variable(name, value);
         }
-        if self.programs == Programs::OfProject {
+        if programs == Programs::OfProject {
             job = job.with_variable("PATH", self.project().join("bin"));
         }
         let (mut stdout, mut output) = (Vec::new(), Vec::new());

@@ -25,6 +25,8 @@ pub(crate) struct Chapter {
     pub(crate) programs: Programs,
     /// An agent in a hurry, which leaves nobody the time to read.
     pub(crate) is_hasty: bool,
+    /// What is told is not what it is about.
+    pub(crate) is_brief: bool,
     pub(crate) acts: &'static [Act],
 }
 
@@ -121,6 +123,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         files: &[("report.sh", "#!/bin/sh\necho run >> report.runs\nplotwright sales.csv\n")],
         programs: Programs::All,
         is_hasty: false,
+        is_brief: false,
         acts: &[
             Act::Run { command: "./report.sh", expect: Expect::Explained },
             Act::Run { command: "./report.sh", expect: Expect::Refused },
@@ -138,6 +141,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         files: &[("fetch.sh", FETCH)],
         programs: Programs::All,
         is_hasty: true,
+        is_brief: false,
         acts: &[
             Act::Run { command: "./fetch.sh rows", expect: Expect::Explained },
             Act::Run { command: "./fetch.sh rows", expect: Expect::WaitsAndFails },
@@ -155,6 +159,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         files: &[("build.sh", BUILD), ("settings.sh", "TARGE=web\n")],
         programs: Programs::All,
         is_hasty: false,
+        is_brief: false,
         acts: &[
             Act::Run { command: "./build.sh", expect: Expect::Explained },
             Act::Run { command: "./build.sh --verbose 2>&1", expect: Expect::Explained },
@@ -175,6 +180,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         files: &[("test.sh", TEST), ("lib.sh", LIB)],
         programs: Programs::All,
         is_hasty: false,
+        is_brief: true,
         acts: &[
             Act::Run { command: "./test.sh", expect: Expect::Fails },
             Act::Edit {
@@ -209,6 +215,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         files: &[("bin/python3", "#!/bin/sh\necho '3 rows'\n"), ("summary.py", "print('3 rows')\n")],
         programs: Programs::OfProject,
         is_hasty: false,
+        is_brief: false,
         acts: &[
             Act::Run { command: "python summary.py", expect: Expect::Explained },
             Act::Run { command: "python summary.py", expect: Expect::Replaced },
@@ -226,6 +233,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         files: &[("migrate.sh", "#!/bin/sh\necho 'table 1 of 3' >> migrate.done\nsleep 20\n")],
         programs: Programs::All,
         is_hasty: false,
+        is_brief: false,
         acts: &[Act::Vanish { command: "./migrate.sh" }, Act::Resume],
     },
 ];

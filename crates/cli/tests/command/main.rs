@@ -8,6 +8,7 @@ mod alerts;
 mod allow;
 mod bad_input;
 mod config;
+mod demo;
 mod diagnose_jsonl;
 mod diagnose_piped;
 mod diagnose_run;
