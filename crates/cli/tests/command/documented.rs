@@ -71,6 +71,7 @@ fn every_key_of_every_command_is_documented() {
     check(&world, &["status", "--json"], &["control.md"]);
     check(&world, &["pause", "--json", "--yes"], &["control.md"]);
     check(&world, &["resume", "--json"], &["control.md"]);
+    check(&World::empty(), &["demo", "--json"], &["demo.md"]);
     check(&world, &["purge", "--json", "--session", "one"], &["keeping.md"]);
     check(&world, &["install", "codex", "--dry-run", "--json"], &["install.md"]);
 }
