@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::world::{Said, World};
+use crate::world::{Said, World, repository};
 
 /// A machine whose temporary folder is within it, so that it can be seen what is left there.
 fn world() -> World {
@@ -149,15 +149,45 @@ fn it_needs_nothing_but_a_shell() {
     assert_eq!(said.json_lines().last().unwrap()["unmet"], 0, "{said}");
 }
 
+/// A line without what differs from run to run.
+fn without_numbers(line: &str) -> String {
+    let mut plain = String::new();
+    for sign in line.chars().map(|sign| if sign.is_ascii_digit() { '0' } else { sign }) {
+        if sign != '0' || !plain.ends_with('0') {
+            plain.push(sign);
+        }
+    }
+    plain
+}
+
+/// Fails unless every line of the page's first example is one that was printed, as far as it goes before an ellipsis.
+#[track_caller]
+fn is_what_the_page_shows(said: &Said, page: &str) {
+    let text = fs::read_to_string(repository(page)).unwrap();
+    let (_, example) = text.split_once("```console\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let printed: Vec<String> = said.stdout().lines().map(without_numbers).collect();
+    let (call, shown) = example.split_once('\n').unwrap();
+    assert!(call.starts_with("$ cargo run --release ") && call.ends_with(" demo"), "{call}");
+    for line in shown.lines().map(without_numbers) {
+        let is_printed = match line.split_once('…') {
+            Some((begin, _)) => printed.iter().any(|line| line.starts_with(begin)),
+            None => printed.contains(&line),
+        };
+        assert!(is_printed, "{page} shows what is not printed: {line}\n{said}");
+    }
+}
+
 #[test]
-fn it_fits_eighty_columns_in_both_languages_and_has_no_colours_in_a_pipe() {
-    for (lang, last) in [("en", "unstuck install claude"), ("zh", "unstuck install claude")] {
+fn it_fits_eighty_columns_has_no_colours_in_a_pipe_and_is_what_the_readme_shows() {
+    for (lang, page) in [("en", "README.md"), ("zh", "README.zh-CN.md")] {
         let said = demo(&world(), &["--lang", lang]);
         assert_eq!((said.stderr(), said.exit), ("", 0), "{said}");
         assert!(!said.stdout().contains('\x1b'), "{said}");
-        assert!(said.stdout().trim_end().ends_with(last), "{said}");
+        assert!(said.stdout().trim_end().ends_with("unstuck install claude"), "{said}");
         let wide: Vec<&str> = said.stdout().lines().filter(|line| columns(line) > 80).collect();
         assert!(wide.is_empty(), "{wide:#?}");
+        is_what_the_page_shows(&said, page);
     }
 }
 
