@@ -165,6 +165,8 @@ struct Show {
     waited: Duration,
     unmet: usize,
     last_told: String,
+    /// How many calls the timeline says were held.
+    holds: usize,
 }
 
 impl Show {
@@ -178,6 +180,7 @@ impl Show {
             waited: Duration::ZERO,
             unmet: 0,
             last_told: String::new(),
+            holds: 0,
         }
     }
 
@@ -224,7 +227,7 @@ impl Show {
         act: Act,
         was_refused: bool,
     ) -> Result<Option<Step>, CommandError> {
-        let (step, missed) = match act {
+        let (mut step, missed) = match act {
             Act::Instead { .. } if !was_refused => return Ok(None),
             Act::Run { command, expect } | Act::Instead { command, expect } => {
                 let step = agent.run(stage, command);
@@ -251,6 +254,14 @@ impl Show {
                 return Ok(None);
             }
         };
+        if step.held > Duration::ZERO {
+            // A machine that is busy makes a hook slow, too. The timeline knows which it was.
+            let holds = holds(stage)?;
+            if holds == self.holds {
+                step.held = Duration::ZERO;
+            }
+            self.holds = holds;
+        }
         self.calls += 1;
         self.refused += usize::from(step.is_refused());
         self.waited += step.held;
@@ -338,8 +349,8 @@ impl Show {
             });
         }
         self.say(ui, &self.screen.timeline_head())?;
-        for line in timeline(stage, self.screen.lang)? {
-            ui.say(&self.screen.event(&line))?;
+        for event in events(stage)?.iter().filter(|event| is_shown(event)) {
+            ui.say(&self.screen.event(&event_line::of_session(event, self.screen.lang)))?;
         }
         self.say(ui, &self.screen.figures(self.calls, self.refused, self.waited, self.unmet))?;
         let Some(folder) = kept else { return Ok(()) };
@@ -366,22 +377,26 @@ impl Show {
     }
 }
 
-/// The session as `unstuck log` tells it.
-fn timeline(stage: &Stage, lang: Lang) -> Result<Vec<String>, CommandError> {
+/// All that the store has heard of.
+fn events(stage: &Stage) -> Result<Vec<StoredEvent>, CommandError> {
     let around = Around::here();
     let settings =
         [(Key::StateDir, stage.state().display().to_string()), (Key::Filesystem, "local".to_owned())];
     let flags = settings.map(|(key, value)| format!("{}={value}", key.row().name));
     let store = Cellar::new(&around, Settings::load(&around, &flags)?).to_read()?;
     let everything = Wanted { session: None, channel: None, from: None };
-    let mut lines = Vec::new();
+    let mut events = Vec::new();
     store.events(&everything, Bookmark(0), store.newest()?, |event| {
-        if is_shown(&event) {
-            lines.push(event_line::of_session(&event, lang));
-        }
+        events.push(event);
         Ok::<(), CommandError>(())
     })?;
-    Ok(lines)
+    Ok(events)
+}
+
+/// How often a call was held back so far.
+fn holds(stage: &Stage) -> Result<usize, CommandError> {
+    let is_hold = |event: &&StoredEvent| event.kind.parse() == Ok(EventType::ToolRetry);
+    Ok(events(stage)?.iter().filter(is_hold).count())
 }
 
 /// Is it worth a line, after all that was shown before? What only a newer version knows is.

@@ -12,7 +12,7 @@ use super::stage::Stage;
 use crate::cellar;
 use crate::exit::CommandError;
 
-/// A hook answers within milliseconds. One that took longer held the call back.
+/// A hook answers within milliseconds. One that took longer probably held the call back.
 const HELD: Duration = Duration::from_millis(200);
 /// How long a command runs whose agent is killed meanwhile.
 const CUT_AFTER: Duration = Duration::from_millis(400);
@@ -71,7 +71,7 @@ pub(crate) struct Step {
     pub(crate) ended: Ended,
     /// What it printed.
     pub(crate) output: String,
-    /// How long it was held back.
+    /// How long it was held back, as it seems from outside.
     pub(crate) held: Duration,
     /// How long after the last failure it began to run.
     pub(crate) since_failure: Option<Duration>,

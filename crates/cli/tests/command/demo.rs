@@ -103,7 +103,11 @@ fn what_is_kept_can_be_looked_at_and_tells_the_same() {
     let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
     let refused = said.json_lines().last().unwrap()["refused"].as_u64().unwrap();
     assert_eq!(of("tool:denied") as u64, refused);
-    assert_eq!((of("tool:retry"), of("tool:sealed"), of("halt")), (2, 1, 0), "{log}");
+    assert_eq!((of("tool:sealed"), of("halt")), (1, 0), "{log}");
+    // A machine that stands still for a second may miss one of the two: then there is nothing left to wait for.
+    let held =
+        said.json_lines().iter().filter(|line| line["held_ms"].as_u64().is_some_and(|held| held > 0)).count();
+    assert!((1..=2).contains(&held) && held <= of("tool:retry"), "{said}\n{log}");
     // The build is noted, then hinted at; the tests are never more than noted.
     let rungs = |label: &str| -> Vec<String> {
         let calls: Vec<&Value> = events
