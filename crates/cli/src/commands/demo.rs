@@ -199,12 +199,8 @@ impl Show {
                 stage.put(name, content)?;
             }
             agent.hear(stage, chapter.prompt);
-            let mut was_refused = false;
             for act in chapter.acts {
-                match self.act(ui, stage, &mut agent, chapter, *act, was_refused)? {
-                    Some(step) => was_refused = step.is_refused(),
-                    None => continue,
-                }
+                self.act(ui, stage, &mut agent, chapter, *act)?;
                 let mut stopped = agent.stopped;
                 if stopped.is_none() && !chapter.is_hasty {
                     stopped = self.pause(stage, TO_READ_STEP);
@@ -217,7 +213,7 @@ impl Show {
         Ok(None)
     }
 
-    /// Does one thing. Returns the call that it was, if it was one.
+    /// Does one thing, and shows it.
     fn act(
         &mut self,
         ui: &mut Ui,
@@ -225,11 +221,9 @@ impl Show {
         agent: &mut Agent,
         chapter: &Chapter,
         act: Act,
-        was_refused: bool,
-    ) -> Result<Option<Step>, CommandError> {
+    ) -> Result<(), CommandError> {
         let (mut step, missed) = match act {
-            Act::Instead { .. } if !was_refused => return Ok(None),
-            Act::Run { command, expect } | Act::Instead { command, expect } => {
+            Act::Run { command, expect } => {
                 let step = agent.run(stage, command);
                 let missed = expect.missed(&step);
                 (step, missed)
@@ -246,12 +240,10 @@ impl Show {
                 (step, missed)
             }
             Act::Resume => {
-                self.resume(ui, stage, agent, chapter)?;
-                return Ok(None);
+                return self.resume(ui, stage, agent, chapter);
             }
             Act::Count { file, runs } => {
-                self.count(ui, stage, chapter, file, runs)?;
-                return Ok(None);
+                return self.count(ui, stage, chapter, file, runs);
             }
         };
         if step.held > Duration::ZERO {
@@ -272,8 +264,7 @@ impl Show {
         };
         let text = self.screen.step(&step, telling);
         self.last_told.clone_from(&step.told);
-        self.show(ui, &WireStep::new(chapter, &step, missed.is_none()), &text, missed)?;
-        Ok(Some(step))
+        self.show(ui, &WireStep::new(chapter, &step, missed.is_none()), &text, missed)
     }
 
     fn resume(

@@ -35,8 +35,6 @@ pub(crate) struct Chapter {
 pub(crate) enum Act {
     /// The agent asks for a shell command.
     Run { command: &'static str, expect: Expect },
-    /// The same, but only where the call before was refused.
-    Instead { command: &'static str, expect: Expect },
     /// The agent asks for an edit.
     Edit { file: &'static str, from: &'static str, to: &'static str },
     /// The agent is killed in the middle of a command.
@@ -62,7 +60,7 @@ pub(crate) enum Expect {
     WaitsAndWorks,
     /// It never runs, and the model is told why.
     Refused,
-    /// Another call runs in its place and works; or it is refused, where nothing can take its place.
+    /// Another call runs in its place and works, and the model is told.
     Replaced,
 }
 
@@ -84,7 +82,7 @@ impl Expect {
             Expect::WaitsAndFails => as_asked && fails && in_time,
             Expect::WaitsAndWorks => as_asked && works && in_time,
             Expect::Refused => refused,
-            Expect::Replaced => (step.decision == Decision::Rewritten && works) || refused,
+            Expect::Replaced => step.decision == Decision::Rewritten && works && !step.told.is_empty(),
         }
     }
 
@@ -102,10 +100,7 @@ impl Expect {
             Expect::WaitsAndFails => ["it waits for its time, and fails", "等到可以运行的时间，然后失败"],
             Expect::WaitsAndWorks => ["it waits for its time, and works", "等到可以运行的时间，然后成功"],
             Expect::Refused => ["it is refused and never runs", "被拒绝，从未运行"],
-            Expect::Replaced => [
-                "another call takes its place and works, or it is refused",
-                "由另一个调用代替并成功，或被拒绝",
-            ],
+            Expect::Replaced => ["another call runs in its place and works", "由另一个调用代替并成功"],
         }
     }
 }
@@ -205,10 +200,10 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
     },
     Chapter {
         name: "rewrite",
-        title: ["Another name for the same program", "同一个程序的另一个名字"],
+        title: ["What only has another name is put right", "只是换了名字的，直接改正"],
         lesson: [
-            "There is no `python` here, but there is a `python3`.",
-            "这里没有 `python`，但有 `python3`。",
+            "There is no `python` here, but a `python3`. With rewrite.mode = auto, the repeat is put right.",
+            "这里没有 `python`，但有 `python3`。设置 rewrite.mode = auto 时，重复的调用会被改正。",
         ],
         prompt: "sum up the rows",
         // A stand-in, so that nothing has to be installed. The script says the same to a real one.
@@ -219,7 +214,6 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         acts: &[
             Act::Run { command: "python summary.py", expect: Expect::Explained },
             Act::Run { command: "python summary.py", expect: Expect::Replaced },
-            Act::Instead { command: "python3 summary.py", expect: Expect::Works },
         ],
     },
     Chapter {
@@ -321,6 +315,7 @@ mod tests {
         check(Expect::Replaced, Decision::Rewritten, Exited(0), true);
         check(Expect::Replaced, Decision::Rewritten, Exited(1), false);
         check(Expect::Replaced, Decision::None, Exited(0), false);
+        check(Expect::Replaced, Decision::Denied, NotRun, false);
         // Sent again after 0.3 s, where a second was asked for.
         check(Expect::WaitsAndWorks, Decision::None, Exited(0), false);
         let silent = Step { told: String::new(), ..step(Decision::None, Exited(1)) };

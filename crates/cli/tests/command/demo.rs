@@ -72,8 +72,10 @@ fn every_chapter_goes_as_it_should_and_nothing_of_the_person_is_touched() {
         "honest-work: Edit lib.sh -> none null",
         "honest-work: ./test.sh -> none 0",
         "rewrite: python summary.py -> none 127",
+        "rewrite: python summary.py -> rewrite 0",
+        "lost-result: ./migrate.sh -> none null",
     ];
-    assert_eq!(short(&said)[..expected.len()], expected);
+    assert_eq!(short(&said), expected);
     let lines = said.json_lines();
     assert!(lines.iter().all(|line| line["type"] == "end" || line["ok"] == true), "{said}");
     let counts: Vec<&Value> =
@@ -85,7 +87,9 @@ fn every_chapter_goes_as_it_should_and_nothing_of_the_person_is_touched() {
         (&"on".into(), &0.into(), &Value::Null),
         "{end}"
     );
-    assert!(end["refused"].as_u64().unwrap() >= 2, "{end}");
+    assert_eq!((&end["calls"], &end["refused"]), (&20.into(), &2.into()), "{end}");
+    let rewritten = lines.iter().find(|line| line["decision"] == "rewrite").unwrap();
+    assert_eq!(rewritten["ran"], "python3 summary.py");
     let resumed = lines.iter().find(|line| line["type"] == "resume").unwrap();
     assert!(resumed["told"].as_str().unwrap().contains("migrate.sh"), "{resumed}");
     assert_eq!(left_behind(&world), 0);
@@ -101,8 +105,15 @@ fn what_is_kept_can_be_looked_at_and_tells_the_same() {
     let events = log.json_lines();
     assert!(events.iter().all(|event| event["event"] != "own_fault"), "{log}");
     let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
-    let refused = said.json_lines().last().unwrap()["refused"].as_u64().unwrap();
-    assert_eq!(of("tool:denied") as u64, refused);
+    let calls_with = |kind: &str| -> Vec<u64> {
+        let calls =
+            events.iter().filter(|event| event["event"] == kind).map(|event| event["call"].as_u64().unwrap());
+        calls.collect()
+    };
+    // What is rewritten would have been refused as it was.
+    let rewritten = calls_with("tool:rewritten");
+    let denied = calls_with("tool:denied").into_iter().filter(|call| !rewritten.contains(call)).count();
+    assert_eq!((rewritten.len(), denied), (1, 2), "{log}");
     assert_eq!((of("tool:sealed"), of("halt")), (1, 0), "{log}");
     // A machine that stands still for a second may miss one of the two: then there is nothing left to wait for.
     let held =
