@@ -14,6 +14,7 @@ use crate::e2e::stage::Stage;
 pub const CODEX: Agent = Agent {
     name: "codex",
     package: Package { name: "codex", package: "@openai/codex", version: "0.166.0" },
+    program: ".bin/codex",
     needs: &[],
     dialect: Dialect::Responses,
     prepare,
@@ -52,7 +53,7 @@ stream_max_retries = 0
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/codex"));
+    let mut command = stage.clean(stage.program());
     // A person approves the hooks once, by hand; the scripted run cannot.
     command.args(["exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]);
     command.arg(TASK);

@@ -14,6 +14,7 @@ use crate::e2e::stage::Stage;
 pub const COPILOT: Agent = Agent {
     name: "copilot",
     package: Package { name: "copilot", package: "@github/copilot", version: "1.0.102" },
+    program: ".bin/copilot",
     needs: &[],
     dialect: Dialect::Chat,
     prepare,
@@ -29,7 +30,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/copilot"));
+    let mut command = stage.clean(stage.program());
     command.args(["--allow-all", "--no-auto-update", "--no-ask-user", "-p", TASK]);
     command.arg("--log-dir").arg(stage.folder("logs"));
     command

@@ -14,6 +14,7 @@ use crate::e2e::stage::Stage;
 pub const GEMINI: Agent = Agent {
     name: "gemini",
     package: Package { name: "gemini", package: "@google/gemini-cli", version: "0.61.0" },
+    program: ".bin/gemini",
     needs: &[],
     dialect: Dialect::Gemini,
     prepare,
@@ -35,7 +36,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/gemini"));
+    let mut command = stage.clean(stage.program());
     command.args(["--model", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
     command.env("GEMINI_API_KEY", "dummy").env("GEMINI_CLI_TRUST_WORKSPACE", "true").env("CI", "1");
     command.env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", stage.port()));

@@ -32,6 +32,8 @@ pub struct Agent {
     pub name: &'static str,
     /// Where it comes from.
     pub package: Package,
+    /// What is started, below `node_modules`.
+    pub program: &'static str,
     /// Further packages that it needs.
     pub needs: &'static [Package],
     /// How it talks to its model.

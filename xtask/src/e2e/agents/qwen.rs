@@ -14,6 +14,7 @@ use crate::e2e::stage::Stage;
 pub const QWEN: Agent = Agent {
     name: "qwen",
     package: Package { name: "qwen", package: "@qwen-code/qwen-code", version: "0.24.4" },
+    program: ".bin/qwen",
     needs: &[],
     dialect: Dialect::Chat,
     prepare,
@@ -33,7 +34,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/qwen"));
+    let mut command = stage.clean(stage.program());
     command.args(["--auth-type", "openai", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
     command.env("OPENAI_API_KEY", "dummy").env("OPENAI_MODEL", "scripted").env("CI", "1");
     command.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{}/v1", stage.port()));
