@@ -9,12 +9,12 @@ pub mod seeds;
 use std::sync::LazyLock;
 
 use case::Case;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
 use unstuck_wire::clean::{Cleaner, Secrets};
-use unstuck_wire::hook::generic;
+use unstuck_wire::hook::{self, Host, Reply, codex, generic};
 use unstuck_wire::transcript::{self, Format, Reader};
 use unstuck_wire::{failure, recorded};
 
@@ -22,12 +22,13 @@ use unstuck_wire::{failure, recorded};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("diagnose", diagnose),
     ("fingerprints", fingerprints),
     ("shell", shell),
     ("rules", rules),
     ("wire", wire),
+    ("hook", hook),
     ("clean", clean),
 ];
 
@@ -124,6 +125,42 @@ pub fn wire(data: &[u8]) {
         let (calls, _) = reader.finish();
         assert!(calls.len() <= data.len(), "{} calls out of {} bytes", calls.len(), data.len());
     }
+}
+
+/// Any payload is read or refused at every door, and whatever is answered is one JSON object that never allows anything and
+/// holds no control character.
+pub fn hook(data: &[u8]) {
+    let text = String::from_utf8_lossy(&data[..data.len().min(300)]);
+    let input = json!({ "command": text });
+    let replies = [
+        Reply::Tell { text: text.to_string() },
+        Reply::Deny { reason: text.to_string() },
+        Reply::Ask { reason: text.to_string() },
+        Reply::Halt { reason: text.to_string(), table: text.to_string() },
+        Reply::Rewrite { input: input.clone(), text: text.to_string() },
+        Reply::Again { tool: text.to_string(), input, text: text.to_string() },
+    ];
+    for door in Host::ALL {
+        let Ok(mut letter) = hook::read(*door, data) else { continue };
+        assert!(!letter.session.is_empty() && !letter.agent.is_empty(), "nobody sent this");
+        assert_eq!(letter.answer(&Reply::Silent), None, "silence is an answer");
+        for answer in replies.iter().filter_map(|reply| letter.answer(reply)) {
+            assert!(!answer.contains(char::is_control), "{answer:?}");
+            let said: Value = serde_json::from_str(&answer).unwrap_or_default();
+            let decisions =
+                ["/decision", "/permission", "/permissionDecision", "/hookSpecificOutput/permissionDecision"];
+            assert!(said.is_object(), "{answer}");
+            assert!(
+                decisions.iter().filter_map(|place| said.pointer(place)).all(|word| word != "allow"),
+                "{answer}"
+            );
+        }
+        if codex::wanted(&letter).is_some() {
+            codex::tell(&mut letter, 1);
+            assert_eq!(codex::wanted(&letter), None, "a code that was told is still wanted");
+        }
+    }
+    let _ = codex::exit_code(data, "call_1");
 }
 
 /// Any text becomes one that can be kept: bounded, without control characters, and the same when it is cleaned again.

@@ -21,6 +21,9 @@ pub fn of_project(root: &Path) -> Result<Vec<Seed>> {
     let mut seeds = of_corpus(&fs::read_to_string(root.join("corpus/dev.jsonl"))?);
     let runs = fs::read_to_string(root.join("traces/scenarios/calls.jsonl"))?;
     seeds.extend(runs.lines().step_by(10).map(|line| Seed { target: "wire", bytes: line.into() }));
+    for entry in fs::read_dir(root.join("crates/wire/tests/payloads"))? {
+        seeds.extend(of_payloads(&fs::read_to_string(entry?.path())?));
+    }
     for entry in fs::read_dir(root.join("rules"))? {
         seeds.extend(of_rules(&fs::read_to_string(entry?.path())?));
     }
@@ -47,6 +50,12 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
         ]
     };
     rows.flat_map(of_row).collect()
+}
+
+/// Makes a seed of each payload in a file.
+fn of_payloads(lines: &str) -> Vec<Seed> {
+    let sent = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("sent")?.to_string());
+    lines.lines().filter_map(sent).map(|sent| Seed { target: "hook", bytes: sent.into_bytes() }).collect()
 }
 
 /// Makes a seed of each rule in a file.

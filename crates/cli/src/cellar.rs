@@ -19,6 +19,7 @@ use unstuck_wire::time;
 use crate::alive;
 use crate::desk::Desk;
 use crate::exit::CommandError;
+use crate::rewriter::Rewriter;
 use crate::settings::{self, Around, Settings, SettingsError, StateDir};
 
 /// How long a command that a person waits for may wait for another process.
@@ -153,6 +154,7 @@ impl Cellar {
             keeper: self.keeper(cleaner, store.wait_before, store.wait_after),
             cleaner,
             deadline: None,
+            rewriter: Some(Rewriter { settings: self.settings.rewrite(), home: self.home.clone() }),
             bounds: Bounds { input: bytes(output.input), head: bytes(output.head), tail: bytes(output.tail) },
             lang: self.lang(),
         }
@@ -161,7 +163,11 @@ impl Cellar {
     /// A desk with the patience of a person, for what happened long ago: nothing can be refused any more.
     pub(crate) fn desk_for_the_past<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
         let bench = Bench { modes: Modes::all(Mode::Shadow), ..self.bench() };
-        Desk { keeper: self.keeper_with(bench, cleaner, PATIENCE, PATIENCE), ..self.desk(cleaner) }
+        Desk {
+            keeper: self.keeper_with(bench, cleaner, PATIENCE, PATIENCE),
+            rewriter: None,
+            ..self.desk(cleaner)
+        }
     }
 
     /// What keeps entries, with some patience before and after a call.

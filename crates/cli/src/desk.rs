@@ -11,6 +11,7 @@ use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
 use crate::deadline::Deadline;
+use crate::rewriter::{Because, Rewriter};
 
 /// No call takes longer than a month; a longer time is a mistake.
 const LONGEST_CALL_MS: u64 = 30 * 24 * 60 * 60 * 1000;
@@ -27,6 +28,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) cleaner: &'a Cleaner,
     /// When this process has to end, where it has to.
     pub(crate) deadline: Option<Arc<Deadline>>,
+    /// Proposes calls in place of those that fail; nobody does where they failed long ago, and perhaps elsewhere.
+    pub(crate) rewriter: Option<Rewriter>,
     pub(crate) bounds: Bounds,
     pub(crate) lang: Lang,
 }
@@ -35,6 +38,8 @@ pub(crate) struct Desk<'a> {
 pub(crate) struct Result<'a> {
     pub(crate) key: &'a str,
     pub(crate) observation: &'a Observation,
+    /// The working folder, as the host names it; empty where it does not.
+    pub(crate) folder: &'a str,
     /// What the host calls it.
     pub(crate) said_ok: Option<bool>,
     pub(crate) took_ms: Option<u64>,
@@ -75,12 +80,17 @@ impl Desk<'_> {
             Again::Now | Again::IfChanged | Again::Never => None,
         };
         let report = self.readable(report);
-        ended.advice = report
-            .recommendations
-            .iter()
-            .take(ADVICE)
-            .map(|advice| self.cleaner.line(advice, ADVICE_MAX))
-            .collect();
+        let found = &report.diagnosis;
+        let because = Because {
+            kind: found.kind,
+            rule: &found.rule,
+            line: found.evidence.as_ref().map(|found| &*found.text),
+        };
+        let rewriter = self.rewriter.as_ref().filter(|_| ended.finding.is_some());
+        let proposed = rewriter.and_then(|rewriter| rewriter.propose(call, because, result.folder));
+        let proposed = proposed.map(|(rewrite, _)| rewrite.text(self.lang));
+        let advice = proposed.iter().chain(report.recommendations.iter().take(ADVICE));
+        ended.advice = advice.map(|advice| self.cleaner.line(advice, ADVICE_MAX)).collect();
         (self.note(&Entry::Ended(Box::new(ended)), now), report)
     }
 

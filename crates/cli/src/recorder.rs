@@ -70,6 +70,7 @@ impl<'a> Recorder<'a> {
         let result = desk::Result {
             key: &key,
             observation: &call.observation,
+            folder: "",
             said_ok: call.said_ok,
             took_ms: call.took_ms,
             user_spoke: false,

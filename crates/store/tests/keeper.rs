@@ -780,3 +780,13 @@ fn a_rule_that_was_wrong_too_often_only_speaks() {
     let alarms = |event: &&String| event.contains("false_alarm");
     assert_eq!(cellar.events().iter().filter(alarms).count(), 2);
 }
+
+#[test]
+fn what_a_process_had_no_time_to_record_is_recorded_by_the_next_one() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "frob x");
+    let ended = cellar.ended("a", &observation("frob x", Outcome::Exited { code: 127 }, MISSING));
+    unstuck_store::leave_word(&cellar.root(), cellar.now, &[Entry::Ended(Box::new(ended))]);
+    cellar.before("b", "ls");
+    assert_eq!(cellar.calls(), ["a failed 1 command_not_found", "b executing 1 -"]);
+}

@@ -12,7 +12,8 @@ mod switch;
 mod told;
 mod version;
 
-pub(crate) use agent::{AGENTS, Agent};
+pub(crate) use agent::{AGENTS, Agent, Carrier};
+pub(crate) use command_line::{command_line, program_of};
 pub(crate) use installation::{Done, Installation, Outcome, Tools};
 pub(crate) use note::Note;
 pub(crate) use own_program::OwnProgram;

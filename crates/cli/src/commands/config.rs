@@ -159,7 +159,15 @@ fn value_json(value: &Value, settings: &Settings) -> Json {
     match (value, settings.store().state_dir) {
         (Value::Flag(on), _) => json!(on),
         (Value::Folder(Folder::Auto), StateDir::At(path)) => json!(path.to_string_lossy()),
-        (Value::Folder(_) | Value::Word(_) | Value::Time(_) | Value::Size(_) | Value::Tools(_), _) => {
+        (
+            Value::Folder(_)
+            | Value::Word(_)
+            | Value::Time(_)
+            | Value::Size(_)
+            | Value::Tools(_)
+            | Value::Rewrites(_),
+            _,
+        ) => {
             json!(value.to_string())
         }
     }
@@ -310,6 +318,7 @@ fn project_word(project: Project) -> &'static str {
         Project::Lower => "lower",
         Project::Off => "off",
         Project::Later => "later",
+        Project::Earlier => "earlier",
     }
 }
 

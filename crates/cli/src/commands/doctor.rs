@@ -3,22 +3,28 @@
 use serde::Serialize;
 use unstuck_judge::Lang;
 
+use crate::agents::Agent;
 use crate::cellar::Cellar;
 use crate::columns;
+use crate::commands::install::agent_named;
 use crate::doctor::{Doctor, Finding, Severity};
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::Ui;
 
 /// Check that agents call unstuck, that it answers, and that its store is sound
 ///
-/// Changes nothing. Exits with 6 where something should be mended.
+/// It mends nothing by itself. Exits with 6 where something should be mended.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unstuck doctor                 everything, and every agent that is on this machine
+  unstuck doctor claude codex    only these agents
   unstuck doctor --json          the same as one JSON object
   unstuck doctor --quiet         only what should be mended")]
 pub(crate) struct DoctorArgs {
+    /// Only these agents (default: those that are on this machine)
+    #[arg(value_name = "AGENT", value_parser = agent_named)]
+    agents: Vec<&'static Agent>,
     /// Only show what should be mended
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
@@ -58,7 +64,7 @@ impl<'a> From<&'a Finding> for WireFinding<'a> {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &DoctorArgs) -> Result<ExitStatus, CommandError> {
     let lang = ui.lang();
-    let findings = Doctor::new(cellar, lang).examine();
+    let findings = Doctor::new(cellar, lang).examine(&args.agents);
     let bad = findings.iter().filter(|finding| finding.severity.is_bad()).count();
     match args.json {
         true => ui.json(&WireVisit {

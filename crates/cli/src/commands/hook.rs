@@ -12,6 +12,7 @@ use unstuck_wire::hook::{self, Happened, Host, Letter, generic};
 
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
+use crate::editing::Ledger;
 use crate::exit::{CommandError, ExitStatus};
 use crate::post::Post;
 use crate::switch::{self, Switch};
@@ -109,6 +110,10 @@ fn answer_one(
         }
     };
     drop(payload);
+    // Some programs run the hooks of others beside their own: what they tell twice is heard once.
+    if letter.host != door && is_installed(cellar, letter.host) {
+        return Ok(());
+    }
     let phase = phase_of(&letter);
     if phase == Phase::Before {
         deadline.set(cellar.settings.hook().deadline_before);
@@ -123,6 +128,12 @@ fn answer_one(
     deadline.set(cellar.settings.hook().deadline_after);
     post.note_time(phase, deadline.elapsed());
     Ok(())
+}
+
+/// Did our own installer put a hook into this program?
+fn is_installed(cellar: &Cellar, host: Host) -> bool {
+    let Ok(ledger) = cellar.folder().map(Ledger::read) else { return false };
+    ledger.is_ok_and(|ledger| ledger.all().iter().any(|written| written.agent == host.word()))
 }
 
 fn phase_of(letter: &Letter) -> Phase {

@@ -1,16 +1,23 @@
-//! Looks whether everything that should be alive is, and says what to do where it is not. It changes nothing: what it tries
-//! out, it tries in a folder of its own.
+//! Looks whether everything that should be alive is, and says what to do where it is not. It changes no
+//! file of an agent, and what it tries out, it tries in a folder of its own; the store is opened like by any other reader.
 
+mod agent;
+mod entries;
 mod finding;
+mod heard;
 mod house;
 mod self_test;
 mod store;
+mod trust;
 
 use std::path::PathBuf;
 
 use unstuck_judge::Lang;
 
+use crate::agents::{AGENTS, Agent, Places};
 use crate::cellar::{self, Cellar};
+use crate::editing::Ledger;
+use crate::plain;
 
 pub(crate) use finding::{Finding, Severity};
 
@@ -30,11 +37,29 @@ impl<'a> Doctor<'a> {
         Doctor { cellar, lang, now: cellar::now(), program, findings: Vec::new() }
     }
 
-    /// Looks at all there is.
-    pub(crate) fn examine(mut self) -> Vec<Finding> {
+    /// Looks at all there is: ourselves, the store, and the agents that are named, or those that are on this machine.
+    pub(crate) fn examine(mut self, named: &[&'static Agent]) -> Vec<Finding> {
         self.look_at_the_house();
-        self.look_at_the_store();
         self.try_the_program();
+        self.look_at_the_store();
+        self.look_at_our_times();
+        let places = Places::here();
+        let ledger = self.cellar.folder().ok().map(Ledger::read);
+        if let Some(Err(error)) = &ledger {
+            let (what, todo) = (error.in_words(self.lang), error.hint(self.lang));
+            self.warn("unstuck", "ledger", plain::line(&what).into_owned(), todo);
+        }
+        let ledger = ledger.and_then(Result::ok);
+        let heard = self.cellar.to_read().and_then(|store| Ok(store.heard()?)).unwrap_or_default();
+        for agent in &AGENTS {
+            let is_asked = match named {
+                [] => places.has(agent) || heard.iter().any(|heard| heard.host == agent.host.word()),
+                named => named.iter().any(|other| other.host == agent.host),
+            };
+            if is_asked {
+                self.look_at_agent(&places, agent, ledger.as_ref(), &heard);
+            }
+        }
         self.findings
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use unstuck_exec::{Ending, Job, Stream};
-use unstuck_store::{Filesystem, Root, Store};
+use unstuck_store::{Filesystem, Root, StatsScope, Store};
 use unstuck_wire::hook::Host;
 use unstuck_wire::time;
 
@@ -40,6 +40,8 @@ pub(super) enum Death {
     Nonsense(String),
     /// It kept quiet, and nothing was recorded.
     NothingRecorded,
+    /// Call and result were recorded as two different things.
+    Apart,
     /// It recorded that it failed.
     Fault(String),
 }
@@ -97,6 +99,10 @@ impl Doctor<'_> {
             Death::NothingRecorded => self.say(
                 "it stays silent and records nothing: its program is gone, or does not start",
                 "它保持沉默且没有记录：程序已不存在，或无法启动",
+            ),
+            Death::Apart => self.say(
+                "a call and its result were not taken for one: refusals would go by the wrong calls",
+                "一次调用及其结果没有被视为同一个：拒绝会针对错误的调用",
             ),
             Death::Fault(what) => {
                 let what = plain::short(what, 240);
@@ -207,9 +213,11 @@ fn recorded(folder: &Path) -> Result<(), Death> {
     if let Some(fault) = store.own_faults(0, 1).map_err(wrong)?.into_iter().next() {
         return Err(Death::Fault(format!("{}: {}", fault.part, fault.what)));
     }
-    match store.glance(0).map_err(wrong)?.calls {
-        0 => Err(Death::NothingRecorded),
-        _ => Ok(()),
+    let all = store.stats(&StatsScope::default(), None).map_err(wrong)?;
+    match all.first().map(|(_, stats)| (stats.calls, stats.completed)) {
+        None | Some((0, _)) => Err(Death::NothingRecorded),
+        Some((1, 1)) => Ok(()),
+        Some((_, _)) => Err(Death::Apart),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The store: can it be used, is it sound, does it have room, and what went wrong with us lately.
 
 use std::fs;
+use std::path::Path;
 
 use unstuck_store::{Filesystem, Root, Store, StoreError};
 
@@ -41,8 +42,20 @@ impl Doctor<'_> {
         let waiting = root.waiting_bytes();
         match self.cellar.to_read() {
             Ok(store) => self.look_inside(&store, waiting),
+            Err(CommandError::Store(StoreError::Missing { path })) => self.nothing_yet(&path),
             Err(error) => self.store_fails("database", &error),
         }
+        self.look_at_what_was_set_aside(&root);
+    }
+
+    fn nothing_yet(&mut self, path: &Path) {
+        let path = plain::line(&path.to_string_lossy()).into_owned();
+        let what = self.say(format!("nothing is recorded in {path} yet"), format!("{path} 中尚无记录"));
+        let todo = self.say(
+            "`unstuck install` connects an agent; its first call is recorded here",
+            "`unstuck install` 连接智能体；它的第一次调用会记录在这里",
+        );
+        self.note(STORE, "folder", what, Some(todo));
     }
 
     fn store_fails(&mut self, check: &'static str, error: &CommandError) {
@@ -71,16 +84,6 @@ impl Doctor<'_> {
             ROOM_NONE..ROOM_LITTLE => self.warn(STORE, "disk", what, todo),
             ROOM_LITTLE.. => self.fine(STORE, "disk", what),
         }
-        let aside = fs::read_dir(root.damaged()).map_or(0, |entries| entries.flatten().count());
-        if aside > 0 {
-            let path = plain::line(&root.damaged().to_string_lossy()).into_owned();
-            let what = self.say(
-                format!("a database that could not be read any more was set aside in {path}"),
-                format!("无法读取的数据库已移到 {path}"),
-            );
-            let todo = self.say("look at the disk, then remove that folder", "请检查磁盘，然后删除该文件夹");
-            self.note(STORE, "damaged", what, Some(todo));
-        }
     }
 
     fn look_inside(&mut self, store: &Store, waited: u64) {
@@ -97,6 +100,20 @@ impl Doctor<'_> {
         self.look_at_the_spool(store.root().waiting_bytes(), waited);
         self.look_at_the_clock(store);
         self.look_at_our_faults(store);
+    }
+
+    /// Databases that could not be read any more. Whoever opens the store may have put one there just now.
+    fn look_at_what_was_set_aside(&mut self, root: &Root) {
+        let aside = fs::read_dir(root.damaged()).map_or(0, |entries| entries.flatten().count());
+        if aside > 0 {
+            let path = plain::line(&root.damaged().to_string_lossy()).into_owned();
+            let what = self.say(
+                format!("a database that could not be read any more was set aside in {path}"),
+                format!("无法读取的数据库已移到 {path}"),
+            );
+            let todo = self.say("look at the disk, then remove that folder", "请检查磁盘，然后删除该文件夹");
+            self.note(STORE, "damaged", what, Some(todo));
+        }
     }
 
     fn look_at_the_spool(&mut self, waiting: u64, waited: u64) {

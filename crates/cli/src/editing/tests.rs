@@ -125,13 +125,14 @@ fn comments_stay_where_they_are() {
 #[test]
 fn what_cannot_be_read_in_full_stops_with_its_place() {
     let cases = [
-        ("{\n  \"a\": 1 // no\n}", Dialect::Strict, "settings.json:2:"),
-        ("{\n  \"a\": 1,\n}", Dialect::Strict, "settings.json:3:1: "),
+        ("{\n  \"a\": 1 // no\n}", Dialect::Strict, "settings.json:2:10: Comments"),
+        ("{\n  \"a\": 1,\n}", Dialect::Strict, "settings.json:2:9: Trailing commas"),
         ("{\n  \"a\": 1,\n}", Dialect::Commented, "settings.json:2:"),
-        ("{\"a\": 1", Dialect::Strict, "settings.json:1:7: "),
+        ("{\"a\": 1", Dialect::Strict, "settings.json:1:1: Unterminated object"),
         ("{\"a\": 01}", Dialect::Commented, "settings.json:1:"),
         ("{'a': 1}", Dialect::Commented, "settings.json:1:2: "),
         ("{a: 1}", Dialect::Commented, "settings.json:1:2: "),
+        ("{\"a\": \"\u{1}\"}", Dialect::Strict, "settings.json:1:7: control character"),
         ("{} {}", Dialect::Strict, "settings.json:1:4: "),
         ("[]", Dialect::Strict, "settings.json:1:1: the whole file is not an object"),
         ("null", Dialect::Strict, "settings.json:1:1: the whole file is not an object"),
@@ -224,7 +225,9 @@ fn a_file_that_changed_since_it_was_read_is_not_written() {
         (None, After::Bytes(b"ours".to_vec())),
     ] {
         let _may_not_be_there = fs::remove_file(&path);
-        before.map(|before| fs::write(&path, before).unwrap());
+        if let Some(before) = before {
+            fs::write(&path, before).unwrap();
+        }
         let found = Found::look(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert_eq!(put(&found, &after).unwrap(), Put::Changed, "{before:?} {after:?}");

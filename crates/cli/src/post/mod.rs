@@ -98,6 +98,7 @@ impl<'a> Post<'a> {
         let result = desk::Result {
             key: &finished.key,
             observation: &finished.observation,
+            folder: &letter.cwd,
             said_ok: finished.said_ok,
             took_ms: finished.took_ms,
             user_spoke: finished.new_user_turn,

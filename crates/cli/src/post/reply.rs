@@ -1,15 +1,19 @@
 //! What is said to an agent program that has a format of its own.
 
+use std::env;
 use std::time::Duration;
 
+use unstuck_judge::ladder::words;
+use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Lang};
-use unstuck_store::{Mode, Retry, Said, Stance};
-use unstuck_wire::hook::{Attended, Finished, Happened, Letter, Reply};
+use unstuck_store::{Mode, Retry, Rewritten, Said, Stance};
+use unstuck_wire::hook::{Attended, Finished, Happened, Host, Letter, Reply};
 
 use super::Post;
 use crate::cellar;
 use crate::deadline::Deadline;
-use crate::settings;
+use crate::rewriter::Because;
+use crate::settings::{self, RewriteMode};
 
 /// No hook waits longer than this before a call is sent again: the program would give up on it.
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
@@ -73,8 +77,36 @@ impl Post<'_> {
     }
 
     /// A call that may not run.
-    fn refusal(&mut self, _letter: &Letter, _call: &Call, said: Said) -> Reply {
-        Reply::Deny { reason: said.text.unwrap_or_default() }
+    fn refusal(&mut self, letter: &Letter, call: &Call, said: Said) -> Reply {
+        let lang = self.desk.lang;
+        let reason = said.text.unwrap_or_default();
+        let charge = said.decision.as_ref().and_then(|decision| decision.reason.as_ref());
+        let proposal = charge.and_then(|charge| {
+            let because = Because { kind: charge.kind, rule: &charge.rule, line: Some(&charge.line) };
+            self.desk.rewriter.as_ref()?.propose(call, because, &letter.cwd)
+        });
+        let Some((rewrite, mode)) = proposal else { return Reply::Deny { reason } };
+        if mode == RewriteMode::Auto && letter.honours().rewrite && self.is_recorded(said.call, &rewrite) {
+            let instead = match lang {
+                Lang::En => format!("The call was run with `{}` instead of `{}`.", rewrite.to, rewrite.from),
+                Lang::Zh => format!("该调用已改用 `{}` 代替 `{}` 运行。", rewrite.to, rewrite.from),
+            };
+            let text = words::joined([Some(&*rewrite.text(lang)), Some(&instead)]);
+            return Reply::Rewrite {
+                text: self.cleaner.line(&text, 600).into_string(),
+                input: rewrite.input,
+            };
+        }
+        let suggestion = self.cleaner.line(&rewrite.text(lang), 300);
+        Reply::Deny { reason: words::joined([Some(&*reason), Some(&suggestion)]) }
+    }
+
+    /// What is not on record is not rewritten.
+    fn is_recorded(&mut self, call: Option<i64>, rewrite: &Rewrite) -> bool {
+        let Some(call) = call else { return false };
+        let (from, to) = (self.cleaner.line(&rewrite.from, 200), self.cleaner.line(&rewrite.to, 200));
+        let rewritten = Rewritten { row: rewrite.row, from: &from, to: &to };
+        self.desk.keeper.rewritten(call, &rewritten, cellar::now())
     }
 
     /// A run that should stop. Where a person is there to ask, the person is asked first.
@@ -91,9 +123,14 @@ impl Post<'_> {
         match self.settings.attended {
             settings::Attended::Yes => true,
             settings::Attended::No => false,
-            settings::Attended::Auto => match letter.attended {
-                Attended::Yes => true,
-                Attended::No | Attended::Unsaid => false,
+            settings::Attended::Auto => match (letter.attended, letter.host) {
+                (Attended::Yes, _) => true,
+                (Attended::No, _) => false,
+                // It says so to its hooks, though not in the payload.
+                (Attended::Unsaid, Host::Claude) => {
+                    env::var("CLAUDE_CODE_SESSION_ATTENDED").is_ok_and(|said| said == "1")
+                }
+                (Attended::Unsaid, _) => false,
             },
         }
     }

@@ -20,6 +20,8 @@ pub(crate) enum Project {
     Off,
     /// Choose a word that stands later in the list of words; for tools, for every one of them.
     Later,
+    /// Choose a word that stands earlier in the list of words.
+    Earlier,
 }
 
 impl Project {
@@ -27,7 +29,12 @@ impl Project {
     pub(crate) fn allows(self, old: &Value, new: &Value, words: Shape) -> bool {
         let rank = |word: &&str| match words {
             Shape::Word(words) => words.iter().position(|each| each == word),
-            Shape::Flag | Shape::Time(..) | Shape::Size(..) | Shape::Folder | Shape::Tools => None,
+            Shape::Flag
+            | Shape::Time(..)
+            | Shape::Size(..)
+            | Shape::Folder
+            | Shape::Tools
+            | Shape::Rewrites => None,
         };
         match (self, old, new) {
             (Project::Never, _, _) => false,
@@ -35,7 +42,8 @@ impl Project {
             (Project::Lower, Value::Size(old), Value::Size(new)) => new <= old,
             (Project::Off, Value::Flag(old), Value::Flag(new)) => !new || old == new,
             (Project::Later, Value::Word(old), Value::Word(new)) => rank(old) <= rank(new),
-            (Project::Lower | Project::Off | Project::Later, _, _) => false,
+            (Project::Earlier, Value::Word(old), Value::Word(new)) => rank(new) <= rank(old),
+            (Project::Lower | Project::Off | Project::Later | Project::Earlier, _, _) => false,
         }
     }
 
@@ -50,6 +58,8 @@ impl Project {
             (Project::Off, Lang::Zh) => "项目只能关闭",
             (Project::Later, Lang::En) => "a project may only choose a later word of the list",
             (Project::Later, Lang::Zh) => "项目只能选择列表中更靠后的词",
+            (Project::Earlier, Lang::En) => "a project may only choose an earlier word of the list",
+            (Project::Earlier, Lang::Zh) => "项目只能选择列表中更靠前的词",
         }
     }
 }
@@ -150,6 +160,12 @@ keys! {
     LadderTools "ladder.tools", Shape::Tools, "none", Later,
         "Other modes for single tools. A mode that a variable or a flag sets counts for all tools.",
         "单个工具的其他模式。由环境变量或参数设置的模式对所有工具生效。";
+    RewriteMode "rewrite.mode", Shape::Word(&["off", "suggest", "auto"]), "suggest", Earlier,
+        "Calls that can be put right without a guess: `suggest` proposes them, `auto` also puts them in place of a repeat.",
+        "无需猜测即可改正的调用：`suggest` 提出建议，`auto` 还会用它替换重复的调用。";
+    RewriteAuto "rewrite.auto", Shape::Rewrites, "all", Never,
+        "Which rewrites `rewrite.mode = \"auto\"` means; the others are only proposed.",
+        "`rewrite.mode = \"auto\"` 适用于哪些改写；其余的只作建议。";
     LanguagePeople "language.people", Shape::Word(&["auto", "en", "zh"]), "auto", Never,
         "The language of texts for people. `auto` goes by LC_ALL, LC_MESSAGES and LANG; `--lang` is stronger.",
         "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG；`--lang` 优先。";

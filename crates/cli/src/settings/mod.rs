@@ -10,6 +10,7 @@ mod error;
 mod key;
 mod layer;
 mod quoted;
+mod rewrite_rows;
 mod sections;
 mod tools;
 mod value;
@@ -29,7 +30,9 @@ pub(crate) use error::SettingsError;
 pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
 pub(crate) use quoted::{harmless, harmless_path, quoted};
-pub(crate) use sections::{Attended, Filesystem, HookSettings, Mode, People, StateDir};
+pub(crate) use sections::{
+    Attended, Filesystem, HookSettings, Mode, People, RewriteMode, RewriteSettings, StateDir,
+};
 pub(crate) use value::{Folder, Time, Value};
 use written::Written;
 use written_alert::WrittenAlert;
@@ -160,7 +163,7 @@ impl Settings {
         let place = place.clone();
         Some(match row.project {
             Project::Never => SettingsError::NotForProjects { place, name: row.name.to_owned() },
-            Project::Lower | Project::Off | Project::Later => SettingsError::Loosens {
+            Project::Lower | Project::Off | Project::Later | Project::Earlier => SettingsError::Loosens {
                 place,
                 name: row.name,
                 found: value.to_string(),

@@ -9,6 +9,7 @@ use unstuck_judge::ladder::Preset;
 use super::Settings;
 use super::key::Key;
 use super::layer::Layer;
+use super::rewrite_rows::RewriteRows;
 use super::tools::ToolModes;
 use super::value::{Folder, Value};
 
@@ -85,6 +86,34 @@ impl Mode {
             Mode::Enforce => "enforce",
         }
     }
+}
+
+/// `[rewrite]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RewriteSettings {
+    mode: RewriteMode,
+    auto: RewriteRows,
+}
+
+impl RewriteSettings {
+    /// How far a row goes.
+    pub(crate) fn of(&self, row: &str) -> RewriteMode {
+        match self.mode {
+            RewriteMode::Auto if !self.auto.contains(row) => RewriteMode::Suggest,
+            mode => mode,
+        }
+    }
+}
+
+/// What is done with a call that can be put right without a guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RewriteMode {
+    /// Nothing.
+    Off,
+    /// It is proposed.
+    Suggest,
+    /// It also takes the place of a repeat.
+    Auto,
 }
 
 /// `[language]`
@@ -185,6 +214,20 @@ impl Settings {
             Value::Tools(tools) => tools,
             other => no_such_shape(Key::LadderTools, &other),
         }
+    }
+
+    pub(crate) fn rewrite(&self) -> RewriteSettings {
+        let mode = match self.word(Key::RewriteMode) {
+            "off" => RewriteMode::Off,
+            "suggest" => RewriteMode::Suggest,
+            "auto" => RewriteMode::Auto,
+            word => no_such_word(Key::RewriteMode, word),
+        };
+        let auto = match self.value(Key::RewriteAuto) {
+            Value::Rewrites(rows) => rows,
+            other => no_such_shape(Key::RewriteAuto, &other),
+        };
+        RewriteSettings { mode, auto }
     }
 
     pub(crate) fn language(&self) -> LanguageSettings {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use unstuck_judge::{Kind, Lang};
 use unstuck_store::AlertWhen;
 
-use super::sections::{Filesystem, Mode};
+use super::sections::{Filesystem, Mode, RewriteMode};
 use super::tools::ToolModes;
 use super::value::Shape;
 use super::*;
@@ -138,7 +138,13 @@ fn every_word_of_every_setting_has_a_meaning() {
         for word in words {
             let settings = Machine::empty().flag(&format!("{}={word}", key.row().name)).sound();
             assert_eq!(settings.setting(*key).value, Value::Word(word));
-            drop((settings.store(), settings.ladder(), settings.language(), settings.hook()));
+            drop((
+                settings.store(),
+                settings.ladder(),
+                settings.rewrite(),
+                settings.language(),
+                settings.hook(),
+            ));
         }
     }
 }
@@ -155,6 +161,7 @@ fn without_any_file_every_section_has_its_defaults() {
     assert_eq!((store.max_size, store.tool_errors, store.seal_after.as_secs()), (1 << 30, false, 6 * 3_600));
     assert_eq!((settings.output().head, settings.output().tail, settings.output().input), (4096, 8192, 4096));
     assert_eq!(settings.ladder().mode, Mode::Enforce);
+    assert_eq!(settings.rewrite().of("apt-yes"), RewriteMode::Suggest);
     assert_eq!((settings.language().people, settings.language().model), (People::Auto, Lang::En));
     assert_eq!(settings.problems().new_for, Duration::from_secs(86_400));
     assert_eq!(settings.problems().resolved_after, Duration::from_secs(14 * 86_400));
@@ -165,6 +172,20 @@ fn without_any_file_every_section_has_its_defaults() {
         (hook.deadline_before, hook.deadline_after),
         (Duration::from_millis(150), Duration::from_secs(1))
     );
+}
+
+#[test]
+fn a_rewrite_goes_as_far_as_its_row_was_opted_into() {
+    let check = |text: &str, apt: RewriteMode, python: RewriteMode| {
+        let rewrite = Machine::empty().user(text).sound().rewrite();
+        assert_eq!((rewrite.of("apt-yes"), rewrite.of("python-to-python3")), (apt, python), "{text}");
+    };
+    check("rewrite.mode = \"auto\"", RewriteMode::Auto, RewriteMode::Auto);
+    check("rewrite.mode = \"auto\"\nrewrite.auto = \"apt-yes\"", RewriteMode::Auto, RewriteMode::Suggest);
+    check("rewrite.auto = \"apt-yes\"", RewriteMode::Suggest, RewriteMode::Suggest);
+    check("rewrite.mode = \"off\"\nrewrite.auto = \"apt-yes\"", RewriteMode::Off, RewriteMode::Off);
+    let off = Machine::empty().user("rewrite.mode = \"auto\"").project("rewrite.mode = \"off\"").sound();
+    assert_eq!(off.rewrite().of("apt-yes"), RewriteMode::Off);
 }
 
 #[test]
@@ -234,6 +255,7 @@ fn a_project_may_not_loosen_and_the_setting_stays_as_it_was() {
     assert_eq!(machine.load().0.setting(Key::KeepEvents).layer, Layer::User);
     let loosened = [
         ("ladder.mode = \"shadow\"", "ladder.mode = shadow would loosen enforce"),
+        ("rewrite.mode = \"auto\"", "rewrite.mode = auto would loosen suggest"),
         ("output.tail = \"1MB\"", "output.tail = 1MB would loosen 8KB"),
         ("store.tool-errors = true", "store.tool-errors = true would loosen false"),
         ("store.max-size = \"2GB\"", "store.max-size = 2GB would loosen 1GB"),
@@ -564,6 +586,7 @@ fn every_setting_stands_in_the_documentation_as_the_table_has_it() {
                 Project::Lower => "lower",
                 Project::Off => "off",
                 Project::Later => "later word",
+                Project::Earlier => "earlier word",
             };
             let wanted = row.shape.wanted(Lang::En);
             format!("| `{}` | `{}` | {} | {project} | {} |", row.name, row.default, wanted, row.doc(Lang::En))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use unstuck_judge::Lang;
 use unstuck_wire::time;
 
+use super::rewrite_rows::RewriteRows;
 use super::tools::ToolModes;
 
 /// One value, whatever layer it comes from.
@@ -18,6 +19,7 @@ pub(crate) enum Value {
     Size(u64),
     Folder(Folder),
     Tools(ToolModes),
+    Rewrites(RewriteRows),
 }
 
 /// A folder as it is set.
@@ -40,6 +42,8 @@ pub(crate) enum Shape {
     Folder,
     /// Modes of single tools.
     Tools,
+    /// Rows of rewrites.
+    Rewrites,
 }
 
 const TIME_UNITS: [(&str, u64); 6] =
@@ -65,6 +69,7 @@ impl Shape {
             }
             Shape::Folder => folder(text, home).map(Value::Folder),
             Shape::Tools => ToolModes::read(text).map(Value::Tools),
+            Shape::Rewrites => RewriteRows::read(text).map(Value::Rewrites),
         }
     }
 
@@ -95,6 +100,10 @@ impl Shape {
             (Shape::Tools, Lang::Zh) => {
                 "none，或工具及其模式，例如 `WebFetch=shadow, mcp__*=advise`".to_owned()
             }
+            (Shape::Rewrites, Lang::En) => {
+                "all, or names of rewrites such as `python-to-python3, apt-yes`".to_owned()
+            }
+            (Shape::Rewrites, Lang::Zh) => "all，或改写的名称，例如 `python-to-python3, apt-yes`".to_owned(),
         }
     }
 }
@@ -132,6 +141,7 @@ impl fmt::Display for Value {
             Value::Folder(Folder::Auto) => "auto".fmt(f),
             Value::Folder(Folder::At(path)) => path.display().fmt(f),
             Value::Tools(tools) => tools.fmt(f),
+            Value::Rewrites(rows) => rows.fmt(f),
         }
     }
 }

@@ -67,10 +67,12 @@ fn every_key_of_every_command_is_documented() {
     check(&world, &["config", "explain", "--json", "store.keep-events"], &["config.md"]);
     check(&world, &["config", "path", "--json"], &["config.md"]);
     check(&world, &["gc", "--json"], &["keeping.md"]);
+    check(&world, &["doctor", "--json"], &["doctor.md"]);
     check(&world, &["status", "--json"], &["control.md"]);
     check(&world, &["pause", "--json", "--yes"], &["control.md"]);
     check(&world, &["resume", "--json"], &["control.md"]);
     check(&world, &["purge", "--json", "--session", "one"], &["keeping.md"]);
+    check(&world, &["install", "codex", "--dry-run", "--json"], &["install.md"]);
 }
 
 /// Runs a hook that may only watch.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -167,16 +168,32 @@ fn check_version(program: Option<&str>, has: &[&str], has_not: &[&str], note: Op
 fn the_version_decides_which_events_are_written() {
     let always =
         ["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "SubagentStop", "SessionEnd"];
-    check_version(
-        Some("2.0.50 (Claude Code)"),
-        &always,
-        &["PostToolUseFailure", "PostToolBatch"],
-        Some("version_old"),
-    );
-    check_version(Some("2.1.100"), &["PostToolUseFailure"], &["PostToolBatch"], Some("version_old"));
-    check_version(Some("2.1.118"), &["PostToolUseFailure", "PostToolBatch", "PermissionRequest"], &[], None);
-    check_version(None, &always, &["PostToolUseFailure", "PostToolBatch"], Some("version_unknown"));
-    check_version(Some("no number"), &always, &["PostToolBatch"], Some("version_unknown"));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            check_version(
+                Some("2.0.50 (Claude Code)"),
+                &always,
+                &["PostToolUseFailure", "PostToolBatch"],
+                Some("version_old"),
+            )
+        });
+        scope.spawn(|| {
+            check_version(Some("2.1.100"), &["PostToolUseFailure"], &["PostToolBatch"], Some("version_old"))
+        });
+        scope.spawn(|| {
+            check_version(
+                Some("2.1.118"),
+                &["PostToolUseFailure", "PostToolBatch", "PermissionRequest"],
+                &[],
+                None,
+            )
+        });
+        scope.spawn(|| {
+            check_version(None, &always, &["PostToolUseFailure", "PostToolBatch"], Some("version_unknown"))
+        });
+        scope
+            .spawn(|| check_version(Some("no number"), &always, &["PostToolBatch"], Some("version_unknown")));
+    });
 }
 
 #[test]
@@ -253,15 +270,21 @@ fn a_switch_that_keeps_hooks_from_running_is_told() {
         let told = said["notes"].as_array().unwrap().iter().find(|note| note["note"] == "switched_off");
         assert!(told.is_some_and(|note| note["text"].as_str().unwrap().contains(key)), "{said}");
     }
-    check("claude", SETTINGS, r#"{"disableAllHooks": true}"#, "disableAllHooks");
-    check(
-        "gemini",
-        ".gemini/settings.json",
-        "{\"hooksConfig\": {\"enabled\": false} /* off */}",
-        "hooksConfig.enabled",
-    );
-    check("qwen", ".qwen/settings.json", r#"{"disableAllHooks": true}"#, "disableAllHooks");
-    check("codex", ".codex/config.toml", "[features]\nhooks = false\n", "features.hooks");
+    thread::scope(|scope| {
+        scope.spawn(|| check("claude", SETTINGS, r#"{"disableAllHooks": true}"#, "disableAllHooks"));
+        scope.spawn(|| {
+            check(
+                "gemini",
+                ".gemini/settings.json",
+                "{\"hooksConfig\": {\"enabled\": false} /* off */}",
+                "hooksConfig.enabled",
+            )
+        });
+        scope.spawn(|| {
+            check("qwen", ".qwen/settings.json", r#"{"disableAllHooks": true}"#, "disableAllHooks")
+        });
+        scope.spawn(|| check("codex", ".codex/config.toml", "[features]\nhooks = false\n", "features.hooks"));
+    });
 }
 
 #[test]
@@ -291,13 +314,8 @@ fn a_wrong_name_says_which_there_are() {
 
 #[test]
 fn another_folder_of_the_agent_is_found_by_its_variable() {
-    let world = World::empty();
-    for (agent, variable, file) in [
-        ("claude", "CLAUDE_CONFIG_DIR", "else/settings.json"),
-        ("codex", "CODEX_HOME", "else/hooks.json"),
-        ("gemini", "GEMINI_CLI_HOME", "else/.gemini/settings.json"),
-        ("copilot", "COPILOT_HOME", "else/hooks/unstuck.json"),
-    ] {
+    let check = |agent: &str, variable: &str, file: &str| {
+        let world = World::empty();
         let run = |verb| {
             Said::by(world.installer(&[verb, agent]).env(variable, world.path("else")).spawn().unwrap())
         };
@@ -305,7 +323,17 @@ fn another_folder_of_the_agent_is_found_by_its_variable() {
         assert!(world.path(file).exists(), "{file}");
         assert_eq!(run("uninstall").exit, 0);
         assert!(!world.path("else").exists(), "{agent}");
-    }
+    };
+    thread::scope(|scope| {
+        for (agent, variable, file) in [
+            ("claude", "CLAUDE_CONFIG_DIR", "else/settings.json"),
+            ("codex", "CODEX_HOME", "else/hooks.json"),
+            ("gemini", "GEMINI_CLI_HOME", "else/.gemini/settings.json"),
+            ("copilot", "COPILOT_HOME", "else/hooks/unstuck.json"),
+        ] {
+            scope.spawn(move || check(agent, variable, file));
+        }
+    });
 }
 
 #[test]

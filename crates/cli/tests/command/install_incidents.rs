@@ -63,31 +63,39 @@ fn forty_nine_hooks_of_others_stay() {
 
 #[test]
 fn the_ways_people_write_come_back_to_the_byte() {
-    let bom = "\u{feff}{\n  \"a\": 1\n}\n";
-    assert!(comes_back("claude", SETTINGS, bom.as_bytes()).starts_with("\u{feff}{\n  \"a\": 1,\n"));
-    let crlf = comes_back("claude", SETTINGS, b"{\r\n  \"a\": 1\r\n}\r\n");
-    assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count());
-    assert!(
-        comes_back("claude", SETTINGS, b"{\n\t\"a\": 1\n}")
-            .contains("\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n")
-    );
-    assert!(
-        !comes_back("claude", SETTINGS, b"{\n  \"a\": 1\n}").ends_with('\n'),
-        "a final newline was added"
-    );
-    assert!(!comes_back("claude", SETTINGS, b"{\"a\":1}").contains('\n'));
-    for text in
-        ["{}", "{ }", "{\n}\n", "{\"hooks\":{}}", "{\"hooks\": {\"PreToolUse\": [ ]}}", "{\"a\":1,\"a\":2}"]
-    {
-        comes_back("claude", SETTINGS, text.as_bytes());
-    }
-    comes_back("claude", SETTINGS, "{\"工具\": \"\\u00e9\\/\", \"n\": 1.0e+10}".as_bytes());
-}
-
-#[test]
-fn an_empty_file_is_given_back_empty() {
-    comes_back("claude", SETTINGS, b"");
-    comes_back("claude", SETTINGS, b"\n\n");
+    let check = |text: &'static str, is_kept: fn(&str) -> bool| {
+        move || {
+            let there = comes_back("claude", SETTINGS, text.as_bytes());
+            assert!(is_kept(&there), "{there:?}");
+        }
+    };
+    thread::scope(|scope| {
+        let any = |_: &str| true;
+        scope.spawn(check("\u{feff}{\n  \"a\": 1\n}\n", |there| {
+            there.starts_with("\u{feff}{\n  \"a\": 1,\n")
+        }));
+        scope.spawn(check("{\r\n  \"a\": 1\r\n}\r\n", |there| {
+            there.matches('\n').count() == there.matches("\r\n").count()
+        }));
+        scope.spawn(check("{\n\t\"a\": 1\n}", |there| {
+            there.contains("\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n") && !there.ends_with('\n')
+        }));
+        scope.spawn(check("{\"a\":1}", |there| !there.contains('\n')));
+        for text in [
+            "{}",
+            "{ }",
+            "{\n}\n",
+            "{\"hooks\":{}}",
+            "{\"hooks\": {\"PreToolUse\": [ ]}}",
+            "{\"a\":1,\"a\":2}",
+        ] {
+            scope.spawn(check(text, any));
+        }
+        scope.spawn(check("{\"工具\": \"\\u00e9\\/\", \"n\": 1.0e+10}", any));
+        // An empty file is given back empty.
+        scope.spawn(check("", any));
+        scope.spawn(check("\n\n", any));
+    });
 }
 
 #[test]
@@ -106,11 +114,11 @@ fn what_cannot_be_read_in_full_is_left_alone() {
         "claude",
         SETTINGS,
         b"{\n  // mine\n  \"a\": 1\n}",
-        &["settings.json:2:3: ", "nothing was changed"],
+        &["settings.json:2:3: Comments are not allowed", "nothing was changed"],
     );
-    stops("claude", SETTINGS, b"{\n  \"a\": 1,\n}", &["settings.json:3:1: trailing comma"]);
+    stops("claude", SETTINGS, b"{\n  \"a\": 1,\n}", &["settings.json:2:9: Trailing commas are not allowed"]);
     stops("gemini", ".gemini/settings.json", b"{\n  \"a\": 1, // x\n}", &["settings.json:2:"]);
-    stops("claude", SETTINGS, b"{\"a\": 1", &["settings.json:1:7: EOF"]);
+    stops("claude", SETTINGS, b"{\"a\": 1", &["settings.json:1:1: Unterminated object"]);
     stops("claude", SETTINGS, b"[]", &["settings.json:1:1: the whole file is not an object"]);
     stops("claude", SETTINGS, b"null", &["settings.json:1:1: the whole file is not an object"]);
     stops("claude", SETTINGS, b"{\"hooks\": []}", &["settings.json:1:11: hooks is not an object"]);

@@ -275,3 +275,49 @@ fn a_call_sent_again_from_a_hook_is_not_sent_again_from_the_hook() {
     assert!(first.honours().again && retried(&first));
     assert!(!second.honours().again && !retried(&second));
 }
+
+#[test]
+fn the_documentation_says_what_each_event_heeds() {
+    let page = include_str!("../../../../docs/agents.md");
+    let rows: Vec<Vec<&str>> =
+        page.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect();
+    let mut wanted = BTreeSet::new();
+    for host in hosts() {
+        let agent = match host {
+            Host::Claude => "Claude Code",
+            Host::Codex => "Codex",
+            Host::Gemini => "Gemini CLI",
+            Host::Qwen => "Qwen Code",
+            Host::Opencode => "opencode",
+            Host::Copilot => "Copilot",
+            Host::Cursor => "Cursor",
+            Host::Generic => continue,
+        };
+        for (name, bytes) in payloads(host) {
+            let sent: Value = serde_json::from_slice(&bytes).unwrap();
+            let event = sent["hook_event_name"].as_str().or_else(|| name.rsplit('-').next()).unwrap();
+            let honours = hook::read(host, &bytes).unwrap().honours();
+            // A call that was sent from the hook is not sent again; that is said in words.
+            let honours = Honours { again: honours.again || event == "AfterTool", ..honours };
+            if honours != Honours::default() && !name.starts_with("claude-settings") {
+                wanted.insert((agent, event.to_owned(), show_honours(honours)));
+            }
+        }
+    }
+    let names = |cell: &str, event: &str| cell.split(", ").any(|name| name.trim_matches('`') == event);
+    for (agent, event, heeds) in &wanted {
+        let is_said = |row: &Vec<&str>| matches!(row[..], [who, cell, what] if who == *agent && what == heeds && names(cell, event));
+        assert!(rows.iter().any(is_said), "docs/agents.md lacks: | {agent} | `{event}` | {heeds} |");
+    }
+    for row in &rows {
+        if let [who, cell, what] = row[..]
+            && cell.starts_with('`')
+            && wanted.iter().any(|(agent, ..)| *agent == who)
+        {
+            let is_true = |(agent, event, heeds): &(&str, String, String)| {
+                *agent == who && heeds == what && names(cell, event)
+            };
+            assert!(wanted.iter().any(is_true), "docs/agents.md says what is not so: {row:?}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! One agent: is its program there, do our entries stand in its files as they should, is nothing set against them, does the
+//! line they hold work, and was anything heard.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use unstuck_store::Heard;
+use unstuck_wire::hook::Host;
+
+use super::Doctor;
+use super::entries::{self, Entry};
+use super::house::is_program;
+use super::trust::{self, Trust};
+use crate::agents::{Agent, Installation, Places, Reported, Scope, active_plugin, switched_off};
+use crate::editing::Ledger;
+use crate::plain;
+
+/// The line of our plugin for Claude Code, which finds the program on PATH.
+const PLUGIN_LINE: &str = "unstuck hook claude 2>/dev/null || :";
+
+/// A file in which entries of ours stand.
+struct Connected {
+    scope: Scope,
+    file: PathBuf,
+    entries: Vec<Entry>,
+}
+
+impl Doctor<'_> {
+    pub(super) fn look_at_agent(
+        &mut self,
+        places: &Places,
+        agent: &'static Agent,
+        ledger: Option<&Ledger>,
+        heard: &[Heard],
+    ) {
+        let about = agent.host.word();
+        let version = self.look_at_its_program(places, agent);
+        let connected = self.look_for_entries(places, agent);
+        let plugin = active_plugin(places, agent);
+        if connected.is_empty() && plugin.is_none() {
+            return self.not_connected(places, agent, ledger);
+        }
+        if let (Some(plugin), Some(file)) = (&plugin, connected.first().map(|connected| &connected.file)) {
+            let (plugin, file) = (shown(plugin), shown(file));
+            let what = self.say(
+                format!("both the plugin ({plugin}) and entries ({file}) call us: every event is told twice"),
+                format!("插件（{plugin}）和条目（{file}）都会调用我们：每个事件都会收到两次"),
+            );
+            let todo = self.say(
+                format!("`unstuck uninstall {about}` takes the entries out"),
+                format!("`unstuck uninstall {about}` 可移除条目"),
+            );
+            self.warn(about, "twice", what, todo);
+        }
+        for switch in switched_off(places, agent) {
+            let (file, key) = (shown(&switch.file), switch.key);
+            let what = self.say(
+                format!("{key} in {file} keeps it from calling us"),
+                format!("{file} 中的 {key} 使它不会调用我们"),
+            );
+            let todo = self.say("change that setting, if it is yours", "如果是您的设置，请修改它");
+            self.fail(about, "switched_off", what, todo);
+        }
+        let mut lines = BTreeSet::new();
+        for connected in &connected {
+            self.look_at_entries(places, agent, connected, &version, ledger);
+            lines.extend(connected.entries.iter().map(|entry| entry.line.clone()));
+        }
+        if plugin.is_some() {
+            lines.insert(PLUGIN_LINE.to_owned());
+        }
+        for line in lines {
+            self.try_line(about, &line, agent.host, &format!("unstuck install {about}"));
+        }
+        let (expected, _) = agent.events_of(&version);
+        let expected: Vec<&str> = expected.iter().map(|event| event.name).collect();
+        self.hold_against(about, &expected, heard);
+    }
+
+    fn look_at_its_program(&mut self, places: &Places, agent: &Agent) -> Reported {
+        let (about, name) = (agent.host.word(), agent.name);
+        let Some(program) = places.program(agent) else {
+            let what =
+                self.say(format!("the program of {name} was not found"), format!("未找到 {name} 的程序"));
+            self.note(about, "program", what, None);
+            return Reported::NotFound;
+        };
+        let version = places.version(agent);
+        let path = shown(&program);
+        match &version {
+            Reported::Version(version) => self.fine(about, "program", format!("{name} {version}, {path}")),
+            Reported::NotFound | Reported::NotAsked => self.fine(about, "program", format!("{name}, {path}")),
+            Reported::Unreadable(why) => {
+                let why = plain::short(why, 200);
+                let what = self.say(
+                    format!("{path} does not tell its version: {why}"),
+                    format!("{path} 没有给出版本：{why}"),
+                );
+                let todo = self.say(
+                    format!("try `{} --version`", agent.programs[0]),
+                    format!("请尝试 `{} --version`", agent.programs[0]),
+                );
+                self.warn(about, "program", what, todo);
+            }
+        }
+        version
+    }
+
+    /// The files in which entries of ours stand.
+    fn look_for_entries(&mut self, places: &Places, agent: &Agent) -> Vec<Connected> {
+        let mut connected: Vec<Connected> = Vec::new();
+        for scope in [Scope::User, Scope::Project] {
+            let Some(file) = places.file(agent, scope) else { continue };
+            // In the home itself, both are the same file.
+            if connected.iter().any(|other| other.file == file) {
+                continue;
+            }
+            match entries::in_file(agent, &file) {
+                Ok(entries) if entries.is_empty() => {}
+                Ok(entries) => connected.push(Connected { scope, file, entries }),
+                Err(error) => {
+                    let what = plain::line(&error.in_words(self.lang)).into_owned();
+                    self.fail(agent.host.word(), "file", what, error.hint(self.lang));
+                }
+            }
+        }
+        connected
+    }
+
+    fn not_connected(&mut self, places: &Places, agent: &Agent, ledger: Option<&Ledger>) {
+        let about = agent.host.word();
+        let files = [Scope::User, Scope::Project].into_iter().filter_map(|scope| places.file(agent, scope));
+        let lost = files.into_iter().find(|file| {
+            let real = file.canonicalize().unwrap_or_else(|_| file.clone());
+            ledger.is_some_and(|ledger| ledger.about(&real).or_else(|| ledger.about(file)).is_some())
+        });
+        let todo = self.say(format!("`unstuck install {about}`"), format!("`unstuck install {about}`"));
+        match lost {
+            Some(file) => {
+                let file = shown(&file);
+                let what = self.say(
+                    format!("our entries in {file} have vanished: somebody else wrote that file"),
+                    format!("{file} 中我们的条目已消失：有其他程序写过该文件"),
+                );
+                self.fail(about, "entries", what, todo);
+            }
+            None => {
+                let what = self.say("it does not call unstuck", "它没有调用 unstuck");
+                self.note(about, "entries", what, Some(todo));
+            }
+        }
+    }
+
+    fn look_at_entries(
+        &mut self,
+        places: &Places,
+        agent: &'static Agent,
+        connected: &Connected,
+        version: &Reported,
+        ledger: Option<&Ledger>,
+    ) {
+        let about = agent.host.word();
+        let before = self.findings.iter().filter(|finding| finding.severity.is_bad()).count();
+        let install = match connected.scope {
+            Scope::User => format!("`unstuck install {about}`"),
+            Scope::Project => format!("`unstuck install {about} --project`"),
+        };
+        let file = shown(&connected.file);
+        self.look_at_events(agent, connected, version, &install);
+        self.look_at_called_program(about, connected, &install);
+        self.look_at_limits(about, connected, &install);
+        match agent.host {
+            Host::Codex => self.look_at_codex_trust(places, agent, connected),
+            Host::Gemini if connected.scope == Scope::Project => self.look_at_gemini_trust(places, agent),
+            Host::Claude
+            | Host::Gemini
+            | Host::Qwen
+            | Host::Opencode
+            | Host::Copilot
+            | Host::Cursor
+            | Host::Generic => {}
+        }
+        let is_sound = before == self.findings.iter().filter(|finding| finding.severity.is_bad()).count();
+        let program = connected.entries.first().map(|entry| entry.program.to_string_lossy().into_owned());
+        let (events, _) = agent.events_of(version);
+        let as_written = match (program, ledger, version) {
+            (Some(program), Some(ledger), Reported::Version(_)) => {
+                let installation = Installation {
+                    agent,
+                    file: connected.file.clone(),
+                    program,
+                    events,
+                    tolerated: Vec::new(),
+                };
+                installation.is_in(ledger).unwrap_or(true)
+            }
+            // Without the version nobody knows what the installer would write.
+            (_, _, _) => true,
+        };
+        if is_sound && !as_written {
+            let what = self.say(
+                format!("our entries in {file} are not as `install` would write them"),
+                format!("{file} 中我们的条目与 `install` 会写入的不同"),
+            );
+            self.warn(about, "entries", what, install);
+        } else if is_sound {
+            let count = connected.entries.len();
+            let what = self.say(format!("{count} entries in {file}"), format!("{file} 中有 {count} 个条目"));
+            self.fine(about, "entries", what);
+        }
+    }
+
+    fn look_at_events(&mut self, agent: &Agent, connected: &Connected, version: &Reported, install: &str) {
+        let about = agent.host.word();
+        let file = shown(&connected.file);
+        let stands = |name: &str| connected.entries.iter().any(|entry| entry.event == name);
+        let (expected, unknown) = agent.events_of(version);
+        let missing: Vec<&str> =
+            expected.iter().map(|event| event.name).filter(|name| !stands(name)).collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            let what = self.say(
+                format!("{file} has no entry of ours for {missing}"),
+                format!("{file} 中没有我们的 {missing} 条目"),
+            );
+            self.warn(about, "entries", what, install.to_owned());
+        }
+        if let Reported::Version(version) = version {
+            let foreign: Vec<&str> =
+                unknown.iter().map(|event| event.name).filter(|name| stands(name)).collect();
+            if !foreign.is_empty() {
+                let foreign = foreign.join(", ");
+                let what = self.say(
+                    format!("version {version} does not know {foreign}, and may ignore all of {file}"),
+                    format!("版本 {version} 不认识 {foreign}，可能忽略整个 {file}"),
+                );
+                let todo = self.say(
+                    format!("update {}, or run {install}", agent.name),
+                    format!("请更新 {}，或运行 {install}", agent.name),
+                );
+                self.fail(about, "entries", what, todo);
+            }
+        }
+    }
+
+    /// The programs that the entries start.
+    fn look_at_called_program(&mut self, about: &str, connected: &Connected, install: &str) {
+        let programs: BTreeSet<&Path> =
+            connected.entries.iter().map(|entry| entry.program.as_path()).collect();
+        let own = self.program.as_ref().and_then(|program| program.canonicalize().ok());
+        for program in programs {
+            let path = shown(program);
+            if !is_program(program) {
+                let what = self.say(
+                    format!("its entries start {path}, which is gone or cannot be run"),
+                    format!("它的条目启动 {path}，该程序已不存在或无法运行"),
+                );
+                self.fail(about, "called", what, install.to_owned());
+            } else if program.canonicalize().ok() != own {
+                let what = self.say(
+                    format!("its entries start another unstuck than this one: {path}"),
+                    format!("它的条目启动的是另一个 unstuck：{path}"),
+                );
+                self.note(about, "called", what, Some(install.to_owned()));
+            }
+        }
+    }
+
+    /// An agent that waits for us too briefly cuts us off; one that waits without end can be held up by us.
+    fn look_at_limits(&mut self, about: &str, connected: &Connected, install: &str) {
+        let hook = self.cellar.settings.hook();
+        let needed = (hook.hold_max + hook.deadline_before).as_secs_f64().ceil();
+        let mut wrong: Vec<String> = Vec::new();
+        for entry in &connected.entries {
+            let is_before = ["Pre", "pre", "BeforeTool"].iter().any(|begin| entry.event.starts_with(begin));
+            match entry.limit {
+                None => wrong.push(format!("{}: –", entry.event)),
+                Some(limit) if is_before && limit < needed => {
+                    wrong.push(format!("{}: {limit} s", entry.event))
+                }
+                Some(limit) if limit < 1.0 => wrong.push(format!("{}: {limit} s", entry.event)),
+                Some(_) => {}
+            }
+        }
+        if wrong.is_empty() {
+            return;
+        }
+        let wrong = wrong.join(", ");
+        let what = self.say(
+            format!("time limits that do not fit ({wrong}); before a call we may need {needed} s"),
+            format!("时间限制不合适（{wrong}）；调用前我们可能需要 {needed} 秒"),
+        );
+        self.warn(about, "limits", what, install.to_owned());
+    }
+
+    fn look_at_codex_trust(&mut self, places: &Places, agent: &Agent, connected: &Connected) {
+        let about = agent.host.word();
+        let Some(folder) = places.folder(agent) else { return };
+        let real = connected.file.canonicalize().unwrap_or_else(|_| connected.file.clone());
+        let config = folder.join("config.toml");
+        let by_name = trust::untrusted_by_codex(&config, &connected.file, &connected.entries);
+        let by_real = trust::untrusted_by_codex(&config, &real, &connected.entries);
+        let untrusted = if by_real.len() < by_name.len() { by_real } else { by_name };
+        if untrusted.is_empty() {
+            let what = self.say("its owner has agreed to our entries", "其用户已同意我们的条目");
+            return self.fine(about, "trust", what);
+        }
+        let names: Vec<&str> = untrusted.iter().map(|entry| entry.event.as_str()).collect();
+        let names = names.join(", ");
+        let what = self.say(
+            format!("it skips these entries until you agree to them: {names}"),
+            format!("在您同意之前，它会跳过这些条目：{names}"),
+        );
+        let todo = self
+            .say("start `codex`, open `/hooks` and trust them", "请启动 `codex`，打开 `/hooks` 并信任它们");
+        self.fail(about, "trust", what, todo);
+    }
+
+    fn look_at_gemini_trust(&mut self, places: &Places, agent: &Agent) {
+        let about = agent.host.word();
+        let (Some(folder), Some(project)) = (places.folder(agent), places.project()) else { return };
+        match trust::trusted_by_gemini(&folder.join("trustedFolders.json"), project) {
+            Trust::Trusted => {}
+            Trust::Distrusted => {
+                let what = self.say(
+                    "you told it not to trust this folder, so it ignores its entries",
+                    "您设置了不信任此文件夹，因此它会忽略其中的条目",
+                );
+                let todo = self.say(
+                    "`/permissions` in `gemini` changes that, or install with --user",
+                    "在 `gemini` 中用 `/permissions` 修改，或用 --user 安装",
+                );
+                self.fail(about, "trust", what, todo);
+            }
+            Trust::Unsaid => {
+                let what = self.say(
+                    "entries of a project count only in a folder that you trust",
+                    "项目中的条目只在您信任的文件夹中生效",
+                );
+                self.note(about, "trust", what, None);
+            }
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    plain::line(&path.to_string_lossy()).into_owned()
+}

@@ -1,0 +1,134 @@
+//! What stands in an agent's file of ours: which events, which program, which time limits. It only reads.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unstuck_wire::hook::Host;
+
+use crate::agents::{Agent, Carrier, command_line, program_of};
+use crate::editing::{Document, EditError, Layout};
+
+/// The line of opencode's plugin that names the program it starts.
+const PLUGIN_PROGRAM: &str = "const PROGRAM = ";
+
+/// An entry of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    pub(super) event: String,
+    /// The line that the agent hands to a shell.
+    pub(super) line: String,
+    /// The program that the line starts.
+    pub(super) program: PathBuf,
+    /// In seconds, where one is set.
+    pub(super) limit: Option<f64>,
+    /// Which group under its event, and which entry in that group.
+    pub(super) place: (usize, usize),
+}
+
+/// Our entries in a file; none where there is no file.
+pub(super) fn in_file(agent: &Agent, file: &Path) -> Result<Vec<Entry>, EditError> {
+    let Ok(bytes) = fs::read(file) else { return Ok(Vec::new()) };
+    match &agent.carrier {
+        Carrier::Plugin => Ok(in_plugin(agent, &String::from_utf8_lossy(&bytes))),
+        Carrier::Entries { layout, dialect, .. } => {
+            let value = Document::read(file, *dialect, Some(&bytes))?.value();
+            Ok(in_value(agent.host, *layout, &value))
+        }
+    }
+}
+
+fn in_value(host: Host, layout: Layout, value: &Value) -> Vec<Entry> {
+    let mut found = Vec::new();
+    let hooks = value.get("hooks").and_then(Value::as_object);
+    for (event, listed) in hooks.into_iter().flatten() {
+        for (first, group) in listed.as_array().into_iter().flatten().enumerate() {
+            let entries: Vec<&Value> = match layout {
+                Layout::Flat => vec![group],
+                Layout::Grouped => {
+                    group.get("hooks").and_then(Value::as_array).into_iter().flatten().collect()
+                }
+            };
+            for (second, entry) in entries.into_iter().enumerate() {
+                found.extend(ours(host, event, entry, (first, second)));
+            }
+        }
+    }
+    found
+}
+
+fn ours(host: Host, event: &str, entry: &Value, place: (usize, usize)) -> Option<Entry> {
+    let line = ["command", "bash"].iter().find_map(|key| entry.get(key)).and_then(Value::as_str)?;
+    let program = program_of(line, host)?;
+    let number = |key: &str| entry.get(key).and_then(Value::as_f64);
+    let limit = match host {
+        Host::Gemini => number("timeout").map(|milliseconds| milliseconds / 1000.0),
+        Host::Claude
+        | Host::Codex
+        | Host::Qwen
+        | Host::Opencode
+        | Host::Copilot
+        | Host::Cursor
+        | Host::Generic => number("timeout").or_else(|| number("timeoutSec")),
+    };
+    Some(Entry { event: event.to_owned(), line: line.to_owned(), program, limit, place })
+}
+
+/// A plugin is one file of ours for all events; it limits the time itself.
+fn in_plugin(agent: &Agent, text: &str) -> Vec<Entry> {
+    let named = text.lines().find_map(|line| line.strip_prefix(PLUGIN_PROGRAM));
+    let Some(program) = named.and_then(|name| serde_json::from_str::<String>(name).ok()) else {
+        return Vec::new();
+    };
+    let entry = |event: &str| Entry {
+        event: event.to_owned(),
+        line: command_line(&program, agent.host),
+        program: PathBuf::from(&program),
+        limit: Some(f64::INFINITY),
+        place: (0, 0),
+    };
+    agent.events.iter().map(|event| entry(event.name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_entries_of_our_own_are_found() {
+        let ours = command_line("/opt/unstuck", Host::Claude);
+        let value = json!({"hooks": {"PreToolUse": [
+            {"matcher": "*", "hooks": [{"type": "command", "command": "prettier"}]},
+            {"matcher": "*", "hooks": [{"type": "command", "command": "x"}, {"type": "command", "command": ours, "timeout": 10}]},
+        ], "Stop": "no list", "PostToolUse": [{"hooks": [{"command": format!("{ours} # mine")}, 5]}, null]}});
+        let found = in_value(Host::Claude, Layout::Grouped, &value);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].event.as_str(), found[0].limit, found[0].place),
+            ("PreToolUse", Some(10.0), (1, 1))
+        );
+        assert_eq!(found[0].program, PathBuf::from("/opt/unstuck"));
+        for odd in [json!(null), json!([]), json!({"hooks": 5}), json!({"hooks": []})] {
+            assert_eq!(in_value(Host::Claude, Layout::Grouped, &odd), []);
+        }
+    }
+
+    #[test]
+    fn time_limits_are_read_in_the_agents_own_unit() {
+        let check = |host: Host, layout: Layout, entry: Value| {
+            let value = match layout {
+                Layout::Flat => json!({"hooks": {"e": [entry]}}),
+                Layout::Grouped => json!({"hooks": {"e": [{"hooks": [entry]}]}}),
+            };
+            in_value(host, layout, &value).first().and_then(|entry| entry.limit)
+        };
+        let line = |host| command_line("/opt/unstuck", host);
+        let gemini = json!({"command": line(Host::Gemini), "timeout": 5000});
+        assert_eq!(check(Host::Gemini, Layout::Grouped, gemini), Some(5.0));
+        let copilot = json!({"bash": line(Host::Copilot), "timeoutSec": 10});
+        assert_eq!(check(Host::Copilot, Layout::Flat, copilot), Some(10.0));
+        assert_eq!(check(Host::Cursor, Layout::Flat, json!({"command": line(Host::Cursor)})), None);
+    }
+}

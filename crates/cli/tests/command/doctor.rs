@@ -1,0 +1,322 @@
+//! `unstuck doctor`: what is alive is called alive, and everything that can be dead is found dead.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::kept::failure;
+use crate::world::{Said, World};
+
+const STATE: &str = ".local/state/unstuck";
+
+/// A program of an agent that can only tell its version.
+fn with_program(world: &World, name: &str, version: &str) {
+    let path = world.path(&format!(".local/bin/{name}"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("#!/bin/sh\necho '{version}'\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A world in which an agent was told to call us.
+fn connected(agent: &str, program: &str, version: &str) -> World {
+    let world = World::empty();
+    with_program(&world, program, version);
+    let said = world.run(&["install", agent], "");
+    assert_eq!(said.exit, 0, "{said}");
+    world
+}
+
+fn claude() -> World {
+    connected("claude", "claude", "2.1.325 (Claude Code)")
+}
+
+/// What the doctor says, with its exit code.
+fn visit(world: &World, args: &[&str]) -> (Value, i32) {
+    let said = world.run(&[&["doctor", "--json"], args].concat(), "");
+    assert_eq!(said.stderr(), "", "{said}");
+    (serde_json::from_str(said.stdout()).unwrap(), said.exit)
+}
+
+/// The findings of one check about one thing, as `severity what → todo`.
+#[track_caller]
+fn findings(world: &World, args: &[&str], about: &str, check: &str) -> Vec<String> {
+    let (visit, exit) = visit(world, args);
+    let all = visit["findings"].as_array().unwrap();
+    let is_bad = all.iter().any(|found| found["severity"] == "warning" || found["severity"] == "error");
+    assert_eq!((exit, &visit["sound"]), (if is_bad { 6 } else { 0 }, &(!is_bad).into()), "{visit}");
+    let mine = all.iter().filter(|found| found["about"] == about && found["check"] == check);
+    let text = |found: &Value, key: &str| found[key].as_str().unwrap_or("-").to_owned();
+    mine.map(|found| format!("{} {} → {}", text(found, "severity"), text(found, "what"), text(found, "todo")))
+        .collect()
+}
+
+/// Fails unless exactly one finding of this check begins like this and holds all of these words.
+#[track_caller]
+fn check(world: &World, args: &[&str], about: &str, what: &str, severity: &str, words: &[&str]) {
+    let found = findings(world, args, about, what);
+    let [only] = &found[..] else { panic!("expected one finding of {about}/{what}: {found:?}") };
+    assert!(only.starts_with(&format!("{severity} ")), "{only}");
+    words.iter().for_each(|words| assert!(only.contains(words), "{words} is not in {only}"));
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, serde_json::to_vec_pretty(&value).unwrap()).unwrap();
+}
+
+fn settings(world: &World) -> std::path::PathBuf {
+    world.path(".claude/settings.json")
+}
+
+#[test]
+fn a_machine_without_agents_is_well_and_nothing_is_made_on_it() {
+    let world = World::empty();
+    let said = world.run(&["doctor"], "");
+    assert_eq!((said.exit, said.stderr()), (0, ""), "{said}");
+    assert!(
+        said.stdout().ends_with("\nall is well\n") && said.stdout().contains("nothing is recorded in"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(world.path("")).unwrap().count(), 0);
+    assert_eq!(world.run(&["doctor", "--quiet"], "").stdout(), "all is well\n");
+    assert!(world.run(&["doctor", "--lang", "zh"], "").stdout().ends_with("\n一切正常\n"));
+    world.run(&["doctor", "emacs"], "").complains(2, &["there are claude, codex"]);
+}
+
+#[test]
+fn every_agent_that_was_installed_for_is_alive_through_its_own_line() {
+    for (agent, program, version) in [
+        ("claude", "claude", "2.1.325 (Claude Code)"),
+        ("codex", "codex", "codex-cli 0.166.0"),
+        ("gemini", "gemini", "0.61.0"),
+        ("qwen", "qwen", "0.24.4"),
+        ("opencode", "opencode", "1.18.33"),
+        ("copilot", "copilot", "1.0.102"),
+        ("cursor", "cursor-agent", "2026.09.18-abc"),
+    ] {
+        let world = connected(agent, program, version);
+        check(&world, &[agent], agent, "self_test", "ok", &["alive: a call and its result"]);
+        // What was tried out is in nobody's timeline.
+        assert!(!world.path(STATE).join("timeline.db").exists(), "{agent}");
+    }
+}
+
+#[test]
+fn entries_as_the_installer_writes_them_are_well() {
+    let world = claude();
+    check(&world, &["claude"], "claude", "entries", "ok", &["9 entries in ", ".claude/settings.json"]);
+    check(&world, &["claude"], "claude", "heard", "note", &["nothing was heard from it yet"]);
+    check(&world, &["claude"], "claude", "program", "ok", &["Claude Code 2.1.325, "]);
+    let (visit, exit) = visit(&world, &[]);
+    assert_eq!((&visit["sound"], exit), (&true.into(), 0), "{visit}");
+}
+
+#[test]
+fn entries_that_are_missing_gone_or_foreign_to_a_version_are_found() {
+    let world = claude();
+    edit(&settings(&world), |value| drop(value["hooks"].as_object_mut().unwrap().remove("PostToolBatch")));
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "entries",
+        "warning",
+        &["no entry of ours for PostToolBatch", "`unstuck install claude`"],
+    );
+    let world = claude();
+    fs::write(settings(&world), "{}").unwrap();
+    check(&world, &["claude"], "claude", "entries", "error", &["have vanished", "`unstuck install claude`"]);
+    let world = claude();
+    with_program(&world, "claude", "2.0.50 (Claude Code)");
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "entries",
+        "error",
+        &["version 2.0.50 does not know PostToolUseFailure, PostToolBatch"],
+    );
+    let world = World::empty().with(".claude/settings.json", "{}");
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "entries",
+        "note",
+        &["it does not call unstuck", "`unstuck install claude`"],
+    );
+    let world = World::empty().with(".claude/settings.json", "{\"hooks\": ");
+    check(&world, &["claude"], "claude", "file", "error", &["settings.json:1:"]);
+}
+
+#[test]
+fn a_line_whose_program_is_gone_is_found_dead() {
+    let world = claude();
+    let text = fs::read_to_string(settings(&world)).unwrap();
+    fs::write(settings(&world), text.replace(env!("CARGO_BIN_EXE_unstuck"), "/nowhere/unstuck")).unwrap();
+    check(&world, &["claude"], "claude", "called", "error", &["/nowhere/unstuck, which is gone"]);
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "self_test",
+        "error",
+        &["it stays silent and records nothing", "run `unstuck install claude` again"],
+    );
+}
+
+#[test]
+fn time_limits_that_do_not_fit_are_found() {
+    let world = claude();
+    edit(&settings(&world), |value| value["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = json!(1));
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "limits",
+        "warning",
+        &["PreToolUse: 1 s", "`unstuck install claude`"],
+    );
+    let world = claude();
+    edit(&settings(&world), |value| {
+        value["hooks"]["SessionEnd"][0]["hooks"][0].as_object_mut().unwrap().remove("timeout");
+    });
+    check(&world, &["claude"], "claude", "limits", "warning", &["SessionEnd: –"]);
+}
+
+#[test]
+fn what_is_set_against_us_is_found() {
+    let world = claude();
+    edit(&settings(&world), |value| value["disableAllHooks"] = json!(true));
+    check(&world, &["claude"], "claude", "switched_off", "error", &["disableAllHooks in "]);
+    let world = claude();
+    edit(&settings(&world), |value| value["enabledPlugins"] = json!({"unstuck@unstuck": true}));
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "twice",
+        "warning",
+        &["every event is told twice", "`unstuck uninstall claude`"],
+    );
+}
+
+#[test]
+fn codex_skips_what_nobody_trusts() {
+    let world = connected("codex", "codex", "codex-cli 0.166.0");
+    check(&world, &["codex"], "codex", "trust", "error", &["PreToolUse", "open `/hooks`"]);
+    let hooks = world.path(".codex/hooks.json").canonicalize().unwrap();
+    let value: Value = serde_json::from_slice(&fs::read(&hooks).unwrap()).unwrap();
+    let names = [
+        "pre_tool_use",
+        "permission_request",
+        "post_tool_use",
+        "user_prompt_submit",
+        "session_start",
+        "subagent_stop",
+        "session_end",
+    ];
+    assert_eq!(value["hooks"].as_object().unwrap().len(), names.len());
+    let state = |name: &str| {
+        format!("[hooks.state.\"{}:{name}:0:0\"]\ntrusted_hash = \"sha256:0\"\n", hooks.display())
+    };
+    fs::write(world.path(".codex/config.toml"), names.map(state).concat()).unwrap();
+    check(&world, &["codex"], "codex", "trust", "ok", &["agreed"]);
+}
+
+/// A call as Claude Code tells of it.
+fn told(world: &World, event: &str, number: usize) {
+    let payload = json!({"session_id": "s", "transcript_path": "", "cwd": "/", "permission_mode": "default",
+        "hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": format!("echo {number}")},
+        "tool_use_id": format!("t{number}"), "tool_response": {"stdout": "ok", "stderr": "", "interrupted": false}});
+    assert_eq!(world.run(&["hook", "claude"], payload.to_string()).exit, 0);
+}
+
+#[test]
+fn an_event_that_never_comes_is_found() {
+    let world = claude();
+    (0..10).for_each(|number| told(&world, "PreToolUse", number));
+    check(&world, &["claude"], "claude", "heard", "ok", &["10 calls asked for, 0 results told"]);
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "silent",
+        "warning",
+        &["10 calls were asked for, but no result was ever heard: PostToolUse, "],
+    );
+    told(&world, "PostToolUse", 0);
+    assert_eq!(findings(&world, &["claude"], "claude", "silent"), [""; 0]);
+    let world = claude();
+    (0..10).for_each(|number| told(&world, "PostToolUse", number));
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "silent",
+        "warning",
+        &["PreToolUse is silent, so nothing can be refused"],
+    );
+    check(&world, &["claude"], "unstuck", "latency", "ok", &["our hooks take "]);
+}
+
+#[test]
+fn mistakes_and_faults_of_our_own_are_told_and_stop_nothing() {
+    let world = World::empty()
+        .with("config/unstuck/config.toml", "[ladder]\nmode = \"hard\"\n[store]\nwait-before = \"1s\"\n");
+    let found = findings(&world, &[], "unstuck", "settings");
+    assert!(
+        found[0].starts_with("warning ") && found[0].contains("config.toml:2:1: ladder.mode must be one of"),
+        "{found:?}"
+    );
+    assert!(found[1].contains("store.wait-before is longer than hook.deadline-before"), "{found:?}");
+    let world = World::empty();
+    world.run(&["hook", "generic"], "{not json}");
+    world.run(&["hook", "generic"], "{not json}");
+    check(&world, &[], "store", "faults", "warning", &["hook generic: not JSON", "(2×, last "]);
+    let world = World::empty().with("config/unstuck/rules/mine.toml", "[[rule]]\nid = 5\n");
+    assert!(findings(&world, &[], "unstuck", "rules")[0].starts_with("warning "));
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_found() {
+    let world = World::with_failures();
+    check(&world, &[], "store", "database", "ok", &["is sound ("]);
+    fs::write(
+        world.path(STATE).join("timeline.db"),
+        "this is no database, and it is long enough to be looked at",
+    )
+    .unwrap();
+    let (after, _) = visit(&world, &[]);
+    let all = after["findings"].as_array().unwrap();
+    assert!(all.iter().any(|found| found["about"] == "store" && found["check"] == "damaged"), "{after}");
+    let linked = World::with_failures();
+    fs::rename(linked.path(STATE), linked.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(linked.path("elsewhere"), linked.path(STATE)).unwrap();
+    check(&linked, &[], "store", "folder", "error", &["symbolic link", "store.state-dir"]);
+}
+
+#[test]
+fn a_clock_that_was_ahead_is_found() {
+    let world = World::empty();
+    let ahead = std::time::SystemTime::now() + std::time::Duration::from_secs(6 * 3600);
+    let at = ahead.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let payload = failure("s", "c1", "npm ci", "npm error code ENOENT")
+        .replace("\"event\"", &format!("\"at\":{at},\"event\""));
+    world.record(&payload);
+    check(&world, &[], "store", "clock", "warning", &["in the future", "set the clock"]);
+}
+
+#[test]
+fn a_pause_and_a_variable_are_told() {
+    let world = World::empty();
+    world.run(&["pause", "--yes"], "");
+    check(&world, &[], "unstuck", "switch", "note", &["paused until", "`unstuck resume`"]);
+    check(&world, &[], "unstuck", "self_test", "ok", &["alive"]);
+    let said = Said::by(world.command(&["doctor"]).env("UNSTUCK_DISABLE", "1").spawn().unwrap());
+    assert!(said.exit == 6 && said.stdout().contains("UNSTUCK_DISABLE is set here"), "{said}");
+    assert!(said.stdout().ends_with("\n1 thing should be mended\n"), "{said}");
+}

@@ -1,0 +1,279 @@
+//! The doors of the agent programs: payloads as they send them, answers as they heed them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::world::{Said, World};
+
+/// A machine on which a busy moment is no reason to fall silent.
+fn patient() -> World {
+    World::empty().with(
+        "config/unstuck/config.toml",
+        "[hook]\ndeadline-before = \"10s\"\ndeadline-after = \"60s\"\n[store]\nwait-before = \"10s\"\n",
+    )
+}
+
+fn hook(world: &World, agent: &str, payload: &Value) -> Said {
+    world.run(&["hook", agent], payload.to_string())
+}
+
+/// The answer; null where nothing was said.
+#[track_caller]
+fn answer(world: &World, agent: &str, payload: &Value) -> Value {
+    let said = hook(world, agent, payload);
+    assert_eq!((said.stderr(), said.exit), ("", 0), "{said}");
+    match said.stdout() {
+        "" => Value::Null,
+        text => serde_json::from_str(text).unwrap(),
+    }
+}
+
+/// What Claude Code says of a call.
+fn claude(event: &str, id: &str, command: &str) -> Value {
+    json!({
+        "session_id": "s", "transcript_path": "/nowhere", "cwd": "/src", "permission_mode": "default",
+        "hook_event_name": event, "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id,
+    })
+}
+
+fn failed(id: &str, command: &str, error: &str) -> Value {
+    let mut payload = claude("PostToolUseFailure", id, command);
+    payload["error"] = json!(error);
+    payload["is_interrupt"] = json!(false);
+    payload["duration_ms"] = json!(12);
+    payload
+}
+
+/// Runs a command that fails, as far as it is allowed to; says what was said before and after it.
+fn attempt(world: &World, id: &str, command: &str, error: &str) -> [Value; 2] {
+    let before = answer(world, "claude", &claude("PreToolUse", id, command));
+    match before["hookSpecificOutput"]["permissionDecision"].is_null() {
+        true => [before, answer(world, "claude", &failed(id, command, error))],
+        false => [before, Value::Null],
+    }
+}
+
+fn context(answer: &Value) -> &str {
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default()
+}
+
+fn reason(answer: &Value) -> &str {
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny", "{answer}");
+    answer["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap()
+}
+
+const UNHAPPY: &str = "Exit code 1\nerror: the frobnicator is unhappy";
+
+#[test]
+fn a_failure_is_explained_then_hinted_at_then_refused_with_a_way_out() {
+    let world = patient();
+    let [silent, noted] = attempt(&world, "a", "./build", UNHAPPY);
+    assert_eq!(silent, Value::Null);
+    assert!(context(&noted).contains("⟦error: the frobnicator is unhappy⟧"), "{noted}");
+    let [_, hinted] = attempt(&world, "b", "./build", UNHAPPY);
+    assert!(context(&hinted).starts_with("This is failure number 2"), "{hinted}");
+    assert!(context(&hinted).chars().count() <= 600);
+    let [refused, _] = attempt(&world, "c", "./build", UNHAPPY);
+    let reason = reason(&refused);
+    for words in
+        ["Blocked by unstuck: Not run", "Tried so far: `build` ×2", "unstuck allow ", "(generic.error-line)"]
+    {
+        assert!(reason.contains(words), "{words}: {reason}");
+    }
+    // What is refused here is still refused when it is asked for again under the same name, and counted once.
+    assert_eq!(answer(&world, "claude", &claude("PreToolUse", "c", "./build")), refused);
+    let [changed, _] = attempt(&world, "d", "./build --verbose-log other.log", UNHAPPY);
+    assert_eq!(changed["hookSpecificOutput"]["permissionDecision"], Value::Null, "{changed}");
+}
+
+#[test]
+fn an_unattended_run_that_goes_on_is_stopped_and_an_attended_one_is_asked() {
+    for (attended, expected) in [("0", json!(false)), ("1", Value::Null)] {
+        let world = patient();
+        attempt(&world, "a", "./build", UNHAPPY);
+        attempt(&world, "b", "./build", UNHAPPY);
+        let mut last = Value::Null;
+        for id in ["c", "d", "e", "f", "g", "h"] {
+            let mut command = world.command(&["hook", "claude"]);
+            command.env("CLAUDE_CODE_SESSION_ATTENDED", attended);
+            let mut child = command.spawn().unwrap();
+            let payload = claude("PreToolUse", id, "./build").to_string();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes()).unwrap();
+            last = serde_json::from_str(Said::by(child).stdout()).unwrap();
+        }
+        assert_eq!(last["continue"], expected, "{last}");
+        let output = &last["hookSpecificOutput"];
+        let decision = if attended == "1" { "ask" } else { "deny" };
+        assert_eq!(output["permissionDecision"], decision, "{last}");
+        let shown = if attended == "1" { &output["permissionDecisionReason"] } else { &last["stopReason"] };
+        assert!(shown.as_str().unwrap().contains("Error | Attempt | Resolution"), "{last}");
+    }
+}
+
+#[test]
+fn a_call_that_comes_too_early_is_held_for_as_long_as_it_takes() {
+    let world = patient();
+    let busy = "Exit code 22\ncurl: (22) The requested URL returned error: 429\nRetry-After: 1";
+    let [_, told] = attempt(&world, "a", "curl -f https://api.example/x", busy);
+    assert!(context(&told).contains("The same call may work again in 1 s."), "{told}");
+    let begun = Instant::now();
+    let [held, _] = attempt(&world, "b", "curl -f https://api.example/x", busy);
+    assert_eq!(held, Value::Null);
+    assert!(begun.elapsed() > Duration::from_millis(200), "{:?}", begun.elapsed());
+    let log = world.run(&["log", "--json"], "");
+    assert!(log.stdout().contains("\"tool:retry\""), "{log}");
+}
+
+#[test]
+fn what_only_a_batch_tells_is_counted_too() {
+    let world = patient();
+    let batch = |id: &str| {
+        json!({
+            "session_id": "s", "cwd": "/src", "hook_event_name": "PostToolBatch", "permission_mode": "default",
+            "tool_calls": [{
+                "tool_name": "Edit", "tool_use_id": id,
+                "tool_input": { "file_path": "/src/a.rs", "old_string": "x", "new_string": "y" },
+                "tool_response": "<tool_use_error>String to replace not found in file.\nString: x</tool_use_error>",
+            }],
+        })
+    };
+    let told: Vec<String> =
+        ["a", "b", "c"].map(|id| context(&answer(&world, "claude", &batch(id))).to_owned()).to_vec();
+    assert!(told[2].contains("failure number 3"), "{told:#?}");
+    // The same batch, told by two settings files, is heard once.
+    assert_eq!(answer(&world, "claude", &batch("c")), Value::Null);
+}
+
+/// A machine whose only Python is called `python3`.
+fn with_python3_only(rewrites: &str) -> (World, String) {
+    let world = patient().with("bin/python3", "#!/bin/sh\n");
+    let program = world.path("bin/python3");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/nowhere", world.path("bin").display());
+    let settings = world.path("config/unstuck/config.toml");
+    let before = fs::read_to_string(&settings).unwrap();
+    fs::write(settings, format!("{before}[rewrite]\nmode = \"{rewrites}\"\n")).unwrap();
+    (world, path)
+}
+
+#[test]
+fn a_repeat_that_can_be_put_right_is_rewritten_only_where_the_person_wants_it() {
+    let missing = "Exit code 127\n/bin/bash: line 1: python: command not found";
+    for (mode, path_has_it) in [("auto", true), ("auto", false), ("suggest", true), ("off", true)] {
+        let (world, path) = with_python3_only(mode);
+        let path = if path_has_it { path } else { "/nowhere".to_owned() };
+        let ask = |payload: &Value| -> Value {
+            let mut child = world.command(&["hook", "claude"]).env("PATH", &path).spawn().unwrap();
+            let text = payload.to_string();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+            serde_json::from_str(Said::by(child).stdout()).unwrap_or(Value::Null)
+        };
+        let mut before = claude("PreToolUse", "a", "python a.py --x | tail -3");
+        ask(&before);
+        let told = ask(&failed("a", "python a.py --x | tail -3", missing));
+        let proposes = path_has_it && mode != "off";
+        assert_eq!(context(&told).contains("python3"), proposes, "{mode}: {told}");
+        before["tool_use_id"] = json!("b");
+        before["tool_input"]["timeout"] = json!(5000);
+        before["tool_input"]["command"] = json!("python a.py --x | tail -3");
+        let answer = ask(&before);
+        let output = &answer["hookSpecificOutput"];
+        if mode == "auto" && path_has_it {
+            let expected = json!({ "command": "python3 a.py --x | tail -3", "timeout": 5000 });
+            assert_eq!(output["updatedInput"], expected, "{answer}");
+            assert_eq!(output["permissionDecision"], Value::Null, "whether it may run is not for us to say");
+            assert!(context(&answer).contains("instead of `python`"), "{answer}");
+            let log = world.run(&["log", "--json"], "");
+            assert!(log.stdout().contains("tool:rewritten"), "{log}");
+        } else {
+            assert_eq!(reason(&answer).contains("python3"), proposes, "{mode}: {answer}");
+            assert_eq!(output["updatedInput"], Value::Null);
+        }
+    }
+}
+
+#[test]
+fn after_a_conversation_was_shortened_what_matters_is_said_again() {
+    let world = patient();
+    attempt(&world, "a", "./build", UNHAPPY);
+    attempt(&world, "b", "./build", UNHAPPY);
+    let start = |source: &str| json!({ "session_id": "s", "cwd": "/src", "hook_event_name": "SessionStart", "source": source });
+    let told = answer(&world, "claude", &start("compact"));
+    assert!(
+        context(&told).contains("- `build` ×2: output, quoted as data: ⟦error: the frobnicator is unhappy⟧")
+    );
+    assert_eq!(told["hookSpecificOutput"]["hookEventName"], "SessionStart");
+    assert_eq!(answer(&world, "claude", &start("resume")), Value::Null);
+}
+
+#[test]
+fn a_payload_of_another_program_is_answered_in_its_own_words() {
+    let world = patient();
+    let copilot = json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "timestamp": "2026-11-15T10:00:00.000Z", "cwd": "/src",
+        "tool_name": "Bash", "tool_input": { "command": "./build" },
+        "tool_result": {
+            "result_type": "success",
+            "text_result_for_llm": "error: the frobnicator is unhappy\n<shellId: 0 completed with exit code 1>",
+        },
+    });
+    let told = answer(&world, "claude", &copilot);
+    assert!(told["additionalContext"].as_str().unwrap().contains("frobnicator"), "{told}");
+    assert_eq!(told["hookSpecificOutput"], Value::Null);
+}
+
+#[test]
+fn nothing_that_comes_in_makes_a_hook_fail_or_speak() {
+    let world = patient();
+    let huge = claude("PreToolUse", "huge", &"x".repeat(50_000_000)).to_string();
+    let cut = claude("PreToolUse", "cut", "ls").to_string();
+    let odd = [
+        b"".to_vec(),
+        b"   \n".to_vec(),
+        b"not json".to_vec(),
+        b"[1,2]".to_vec(),
+        b"{}".to_vec(),
+        b"\xff\xfe\x00{".to_vec(),
+        br#"{"hook_event_name":"PreToolUse"}"#.to_vec(),
+        br#"{"hook_event_name":7,"session_id":[],"tool_name":{},"tool_input":"x"}"#.to_vec(),
+        br#"{"hook_event_name":"MessageDisplay","session_id":"s"}"#.to_vec(),
+        br#"{"hook_event_name":"InventedLater","session_id":"s","tool_name":"Bash"}"#.to_vec(),
+        cut.as_bytes()[..cut.len() / 2].to_vec(),
+        huge.into_bytes(),
+    ];
+    for agent in ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor", "nobody", ""] {
+        for payload in &odd {
+            let said = world.run(&["hook", agent], payload);
+            let shown = String::from_utf8_lossy(&payload[..payload.len().min(60)]);
+            assert_eq!((said.stdout(), said.stderr(), said.exit), ("", "", 0), "{agent}: {shown}");
+        }
+    }
+    let log = world.run(&["log", "--json"], "");
+    assert!(log.stdout().contains("a payload cannot be read"), "what cannot be read is counted");
+    assert!(log.stdout().contains("no door is called nobody"));
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_not_noticed_by_the_agent() {
+    let world = World::empty().with(".local/state/unstuck", "a file where the folder should be");
+    let said = hook(&world, "claude", &claude("PreToolUse", "a", "ls"));
+    assert_eq!((said.stdout(), said.stderr(), said.exit), ("", "", 0));
+}
+
+#[test]
+fn a_hook_that_has_no_answer_in_time_ends_without_a_word() {
+    let world = patient();
+    answer(&world, "claude", &claude("PreToolUse", "a", "ls"));
+    // The payload never comes to its end.
+    let mut child = world.command(&["--set", "hook.deadline-after=300ms", "hook", "claude"]).spawn().unwrap();
+    let mut open = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut open, b"{\"session_id\":").unwrap();
+    let said = Said::by(child);
+    assert_eq!((said.stdout(), said.stderr(), said.exit), ("", "", 0));
+    drop(open);
+    let log = world.run(&["log", "--json"], "");
+    assert!(log.stdout().contains("a hook had no answer after 3"), "{log}");
+}
