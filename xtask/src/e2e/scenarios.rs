@@ -336,11 +336,8 @@ fn one_call(stage: &Stage, words: &Words) -> Result<(), Fault> {
     ensure(&run, "both turns are answered", answers.len() == 2)?;
     ensure(&run, "the failing call ran", ran(stage) == before + 1 && answers[0].contains(GAUGES))?;
     ensure(&run, "so did the other", answers[1].contains("low water"))?;
-    ensure(
-        &run,
-        "nothing of ours is heard",
-        answers.iter().all(|it| words.heard(it).is_none() && !it.contains("nonsense")),
-    )
+    // Nonsense that is printed where agents take plain text for context (a person's prompt) is theirs to show.
+    ensure(&run, "nothing of ours is heard", answers.iter().all(|answer| words.heard(answer).is_none()))
 }
 
 /// Puts a shell script where the binary was.

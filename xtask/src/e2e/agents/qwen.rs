@@ -28,6 +28,9 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
     let settings = json!({
         "security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": false},
         "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
+        // Through a terminal it loses what a short command prints, when the machine is busy.
+        "tools": {"shell": {"enableInteractiveShell": false}},
+        // Its own guard against loops would end a scenario before ours is seen.
         "model": {"skipLoopDetection": true},
     });
     stage.write_home(".qwen/settings.json", &format!("{settings:#}\n"))
