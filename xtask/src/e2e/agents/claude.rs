@@ -30,6 +30,8 @@ pub const CLAUDE: Agent = Agent {
     sight: Sight {
         malformed: Ok(()),
         failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halts: true,
         complaint: Ok(|line| {
             line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
         }),

@@ -23,6 +23,8 @@ pub const CODEX: Agent = Agent {
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Err("no hook of it is told of patches that do not fit"),
+        rewrites: Err("it takes another input only together with an approval, which is not ours to give"),
+        halts: false,
         complaint: Ok(|line| line.starts_with("hook: ") && line.ends_with(" Failed")),
     },
     settings: &[".codex/config.toml", ".codex/hooks.json"],

@@ -20,7 +20,13 @@ pub const COPILOT: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { malformed: Ok(()), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    sight: Sight {
+        malformed: Ok(()),
+        failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halts: false,
+        complaint: Err(SAYS_NOTHING),
+    },
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
 };
 

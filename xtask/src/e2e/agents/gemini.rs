@@ -20,7 +20,13 @@ pub const GEMINI: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    sight: Sight {
+        malformed: Err(IS_NOT_TOLD),
+        failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halts: true,
+        complaint: Err(SAYS_NOTHING),
+    },
     settings: &[".gemini/settings.json"],
 };
 

@@ -57,6 +57,10 @@ pub struct Sight {
     pub malformed: Result<(), &'static str>,
     /// Does an edit that finds nothing to replace?
     pub failed_edits: Result<(), &'static str>,
+    /// Does it let a hook change a call without allowing it, too?
+    pub rewrites: Result<(), &'static str>,
+    /// Can a hook stop the run?
+    pub halts: bool,
     /// Does the agent say that a hook's answer was no good? Then such a line of its log or of its standard error is this.
     pub complaint: Result<fn(&str) -> bool, &'static str>,
 }

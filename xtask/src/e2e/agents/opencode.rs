@@ -34,6 +34,8 @@ pub const OPENCODE: Agent = Agent {
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halts: false,
         complaint: Err("our own plugin reads the answers"),
     },
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],

@@ -20,7 +20,13 @@ pub const QWEN: Agent = Agent {
     prepare,
     start,
     call,
-    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    sight: Sight {
+        malformed: Err(IS_NOT_TOLD),
+        failed_edits: Ok(()),
+        rewrites: Err("it ignores another input"),
+        halts: false,
+        complaint: Err(SAYS_NOTHING),
+    },
     settings: &[".qwen/settings.json"],
 };
 
