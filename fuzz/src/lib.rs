@@ -14,7 +14,7 @@ use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
 use unstuck_wire::clean::{Cleaner, Secrets};
-use unstuck_wire::hook::{self, Host, Reply, codex, generic};
+use unstuck_wire::hook::{self, Happened, Host, Reply, codex, generic};
 use unstuck_wire::transcript::{self, Format, Reader};
 use unstuck_wire::{failure, recorded};
 
@@ -141,7 +141,7 @@ pub fn hook(data: &[u8]) {
         Reply::Again { tool: text.to_string(), input, text: text.to_string() },
     ];
     for door in Host::ALL {
-        let Ok(mut letter) = hook::read(*door, data) else { continue };
+        let Ok(letter) = hook::read(*door, data) else { continue };
         assert!(!letter.session.is_empty() && !letter.agent.is_empty(), "nobody sent this");
         assert_eq!(letter.answer(&Reply::Silent), None, "silence is an answer");
         for answer in replies.iter().filter_map(|reply| letter.answer(reply)) {
@@ -155,9 +155,13 @@ pub fn hook(data: &[u8]) {
                 "{answer}"
             );
         }
-        if codex::wanted(&letter).is_some() {
-            codex::tell(&mut letter, 1);
-            assert_eq!(codex::wanted(&letter), None, "a code that was told is still wanted");
+        for finished in letter.events.iter().filter_map(|event| match event {
+            Happened::After(finished) => Some(finished),
+            _ => None,
+        }) {
+            let mut told = finished.clone();
+            codex::tell(&mut told, 1);
+            assert_eq!(codex::wanted(&letter, &told), None, "a code that was told is still wanted");
         }
     }
     let _ = codex::exit_code(data, "call_1");

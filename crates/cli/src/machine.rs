@@ -263,10 +263,11 @@ fn is_safe(_: &Path, _: &[Owner]) -> bool {
 #[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::process::{Command, Output};
 
     use tempfile::TempDir;
     use unstuck_judge::rewrite::propose;
-    use unstuck_judge::{Call, Kind};
+    use unstuck_judge::{Call, Kind, Observation, Outcome, Rules};
 
     use super::*;
 
@@ -430,6 +431,51 @@ mod tests {
     fn a_path_with_a_blank_is_quoted() {
         let world = World::empty().program("opt/my tool/bin/thing");
         check(world, "thing > out", "'/opt/my tool/bin/thing' > out");
+    }
+
+    /// What a real shell makes of a line, with nothing on its PATH but what this world has there.
+    fn shell(world: &World, line: &str) -> Output {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", line]).env_clear().env("PATH", world.at("usr/bin"));
+        shell.current_dir(world.at("home/ada/app/web")).output().unwrap()
+    }
+
+    #[test]
+    fn a_line_that_failed_in_a_real_shell_runs_as_proposed() {
+        let says = |what: &str| format!("#!/bin/sh\necho {what} \"$@\"\n");
+        for (line, printed) in [
+            ("python 'a  b' \"$HOME\"", "three a  b \n"),
+            ("cd .. && python x > out && read l < out && echo got $l", "got three x\n"),
+            ("v=\"[$(python -V)]\" && echo $v 'python'", "[three -V] python\n"),
+            ("A=python python y | { read a b && echo $b $a python; }", "y three python\n"),
+            ("python - <<'EOF'\npython\nEOF\n", "three -\n"),
+            ("{ python 1 && python 2; } 2>&1", "three 1\nthree 2\n"),
+            ("thing --all 2>&1", "thing --all\n"),
+            ("(thing a) && thing b", "thing a\nthing b\n"),
+        ] {
+            let world = World::empty().program("usr/bin/python3").program("home/ada/.cargo/bin/thing");
+            fs::write(world.at("usr/bin/python3"), says("three")).unwrap();
+            fs::write(world.at("home/ada/.cargo/bin/thing"), says("thing")).unwrap();
+            let call = Call::shell(line);
+            let failed = shell(&world, line);
+            let outcome = Outcome::Exited { code: failed.status.code().unwrap() };
+            let (stdout, stderr) = (failed.stdout, failed.stderr);
+            let observation = Observation {
+                call: call.clone(),
+                outcome,
+                http_status: None,
+                stdout,
+                stderr,
+                merged: Vec::new(),
+            };
+            let diagnosis = Rules::built_in().diagnose(&observation);
+            let evidence = diagnosis.evidence.as_ref().map(|found| found.text.as_str());
+            let rewrite = propose(&call, diagnosis.kind, &diagnosis.rule, evidence, &world.machine());
+            let rewrite = rewrite.unwrap_or_else(|| panic!("nothing for {line}: {diagnosis:?}"));
+            let works = shell(&world, rewrite.input["command"].as_str().unwrap());
+            assert_eq!(String::from_utf8_lossy(&works.stdout), printed, "{line} as {}", rewrite.input);
+            assert!(works.status.success() && works.stderr.is_empty(), "{line}: {works:?}");
+        }
     }
 
     #[test]

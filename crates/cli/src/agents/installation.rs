@@ -47,6 +47,7 @@ pub(crate) struct Outcome {
     pub(crate) done: Done,
     /// The copy of what was there before.
     pub(crate) backup: Option<PathBuf>,
+    /// The change, where it was only thought of.
     pub(crate) diff: String,
     /// Command lines that call us in another way; nobody touched them.
     pub(crate) alike: Vec<String>,
@@ -85,7 +86,7 @@ impl Installation {
             let done = if found.bytes().is_some() { Done::Changed } else { Done::Made };
             found.may_be_replaced()?;
             if tools.dry_run {
-                return Ok(outcome(&found, &plan, done, None));
+                return Ok(prospect(&found, &plan, done));
             }
             let folders = make_folders(found.path().parent().unwrap_or(Path::new("/")))?;
             sweep(found.path());
@@ -163,7 +164,7 @@ impl Installation {
                 After::Gone => Done::Removed,
             };
             if tools.dry_run {
-                return Ok(outcome(&found, &plan, done, None));
+                return Ok(prospect(&found, &plan, done));
             }
             let backup = match (done, found.bytes()) {
                 (Done::Changed | Done::Removed, Some(bytes)) => {
@@ -359,12 +360,17 @@ fn strings(value: &serde_json::Value, found: &mut Vec<String>) {
 }
 
 fn outcome(found: &Found, plan: &Plan, done: Done, backup: Option<PathBuf>) -> Outcome {
+    Outcome { file: found.path().to_owned(), done, backup, diff: String::new(), alike: plan.alike.clone() }
+}
+
+/// What would become of a file, with the change to it.
+fn prospect(found: &Found, plan: &Plan, done: Done) -> Outcome {
     let diff = match &plan.after {
         After::Same => String::new(),
         After::Bytes(after) => unified(found.path(), found.bytes(), Some(after)),
         After::Gone => unified(found.path(), found.bytes(), None),
     };
-    Outcome { file: found.path().to_owned(), done, backup, diff, alike: plan.alike.clone() }
+    Outcome { diff, ..outcome(found, plan, done, None) }
 }
 
 /// Removes folders that hold nothing, innermost first.

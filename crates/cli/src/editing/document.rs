@@ -1,6 +1,5 @@
 //! A settings file as text: what it says, and how its owner writes. Pure.
 
-use std::ops::Range;
 use std::path::Path;
 
 use jsonc_parser::ast::{Object, Value};
@@ -28,7 +27,21 @@ pub(crate) struct Document<'p> {
     path: &'p Path,
     dialect: Dialect,
     has_bom: bool,
+    habits: Habits,
     text: String,
+}
+
+/// How its owner writes. Our own lines follow it, and are never taken for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Habits {
+    /// What ends a line.
+    pub(super) newline: &'static str,
+    /// What one level is indented by: what the first key is, or two spaces.
+    pub(super) unit: String,
+    /// Is there a space behind a colon?
+    pub(super) is_spaced: bool,
+    /// Does everything stand on one line?
+    pub(super) is_one_line: bool,
 }
 
 impl<'p> Document<'p> {
@@ -48,9 +61,15 @@ impl<'p> Document<'p> {
             true => "{}\n",
             false => text,
         };
-        let document = Document { path, dialect, has_bom, text: text.to_owned() };
-        document.check()?;
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let habits = Habits { newline, unit: "  ".to_owned(), is_spaced: true, is_one_line: false };
+        let mut document = Document { path, dialect, has_bom, habits, text: text.to_owned() };
+        document.habits = document.check()?;
         Ok(document)
+    }
+
+    pub(super) fn habits(&self) -> &Habits {
+        &self.habits
     }
 
     /// The same file with another text.
@@ -93,16 +112,28 @@ impl<'p> Document<'p> {
         }
     }
 
-    /// Fails unless the agent could read it, too.
-    fn check(&self) -> Result<(), EditError> {
-        self.with_root(|_| Ok(()))?;
+    /// Fails unless the agent could read it, too; tells how it is written.
+    fn check(&self) -> Result<Habits, EditError> {
+        let habits = self.with_root(|root| {
+            let Some(first) = root.properties.first() else { return Ok(self.habits.clone()) };
+            let unit = self.indent_before(first.range.start).filter(|indent| !indent.is_empty());
+            let colon = &self.text[first.name.range().end..first.value.range().start];
+            Ok(Habits {
+                unit: unit.unwrap_or(&self.habits.unit).to_owned(),
+                is_spaced: !colon.ends_with(':'),
+                is_one_line: !self.text[root.range.start..first.range.start].contains('\n'),
+                ..self.habits
+            })
+        })?;
         match self.dialect {
-            Dialect::Commented => Ok(()),
+            Dialect::Commented => {}
             // A second opinion, by the rules to the letter: of control characters in texts, for example.
-            Dialect::Strict => serde_json::from_str::<IgnoredAny>(&self.text)
-                .map(|_| ())
-                .map_err(|error| self.not_json(error.line(), error.column(), in_short(&error))),
+            Dialect::Strict => {
+                serde_json::from_str::<IgnoredAny>(&self.text)
+                    .map_err(|error| self.not_json(error.line(), error.column(), in_short(&error)))?;
+            }
         }
+        Ok(habits)
     }
 
     fn options(&self) -> ParseOptions {
@@ -118,29 +149,6 @@ impl<'p> Document<'p> {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         }
-    }
-
-    /// What ends a line here.
-    pub(super) fn newline(&self) -> &'static str {
-        match self.text.find('\n') {
-            Some(at) if self.text[..at].ends_with('\r') => "\r\n",
-            Some(_) | None => "\n",
-        }
-    }
-
-    /// What one level is indented by: what the first key is, or two spaces.
-    pub(super) fn unit(&self) -> String {
-        let first = self.with_root(|root| Ok(root.properties.first().map(|first| first.range.start)));
-        let own = first.ok().flatten().and_then(|start| self.indent_before(start));
-        own.filter(|indent| !indent.is_empty()).unwrap_or("  ").to_owned()
-    }
-
-    /// Is there a space behind a colon? In a text without any, there would be.
-    pub(super) fn is_spaced(&self) -> bool {
-        let first = self.with_root(|root| {
-            Ok(root.properties.first().map(|first| first.name.range().end..first.value.range().start))
-        });
-        first.ok().flatten().is_none_or(|gap: Range<usize>| !self.text[gap].ends_with(':'))
     }
 
     /// What stands on the line before this place, if that is only white space.

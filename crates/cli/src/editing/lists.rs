@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::{Document, Habits};
 
 /// A list or an object in a text: where it stands with its brackets, and where each thing in it does.
 #[derive(Debug, Clone)]
@@ -24,24 +24,22 @@ pub(super) enum Item<'a> {
 /// The text with `new` at the end of the list, in the hand of whoever wrote the rest.
 pub(super) fn append(document: &Document<'_>, list: &List, new: &[Item<'_>]) -> String {
     let text = document.text();
-    let newline = document.newline();
-    let unit = document.unit();
+    let Habits { newline, unit, is_spaced, is_one_line } = document.habits();
     let inside = list.range.start + 1..list.range.end - 1;
     let first = list.items.first().map_or(inside.end, |first| first.start);
     let is_inline = match list.items.is_empty() {
-        true => is_one_line(document) && !text[inside.clone()].contains("//"),
+        true => *is_one_line && !text[inside.clone()].contains("//"),
         false => !text[inside.start..first].contains('\n'),
     };
-    let spaced = document.is_spaced();
     let outer = document.indent_of_line(list.range.start);
     let indent = match list.items.last() {
         Some(last) => document.indent_before(last.start).or(document.indent_before(first)),
         None => None,
     };
     let indent = indent.map_or_else(|| format!("{outer}{unit}"), str::to_owned);
-    let write = Hand { newline, unit: &unit, spaced, is_inline };
+    let write = Hand { newline, unit, spaced: *is_spaced, is_inline };
     let written: Vec<String> = new.iter().map(|item| write.item(item, &indent)).collect();
-    let between = match (is_inline, spaced) {
+    let between = match (is_inline, is_spaced) {
         (true, true) => " ".to_owned(),
         (true, false) => String::new(),
         (false, _) => format!("{newline}{indent}"),
@@ -103,13 +101,6 @@ pub(super) fn remove(text: &str, list: &List, index: usize) -> String {
         true => cut(inside, None),
         false => cut(item.clone(), None),
     }
-}
-
-/// Does the whole text stand on one line, and is there anything in it?
-fn is_one_line(document: &Document<'_>) -> bool {
-    let first = document
-        .with_root(|root| Ok(root.properties.first().map(|first| root.range.start..first.range.start)));
-    first.ok().flatten().is_some_and(|range| !document.text()[range].contains('\n'))
 }
 
 /// How far comments go on behind a value on its line.

@@ -164,8 +164,8 @@ keys! {
         "Calls that can be put right without a guess: `suggest` proposes them, `auto` also puts them in place of a repeat.",
         "无需猜测即可改正的调用：`suggest` 提出建议，`auto` 还会用它替换重复的调用。";
     RewriteAuto "rewrite.auto", Shape::Rewrites, "all", Never,
-        "Which rewrites `rewrite.mode = \"auto\"` means; the others are only proposed.",
-        "`rewrite.mode = \"auto\"` 适用于哪些改写；其余的只作建议。";
+        "Which rewrites the mode `auto` means; the others are only proposed.",
+        "模式 `auto` 适用于哪些改写；其余的只作建议。";
     LanguagePeople "language.people", Shape::Word(&["auto", "en", "zh"]), "auto", Never,
         "The language of texts for people. `auto` goes by LC_ALL, LC_MESSAGES and LANG; `--lang` is stronger.",
         "面向人的文字所用的语言。`auto` 依据 LC_ALL、LC_MESSAGES 和 LANG；`--lang` 优先。";

@@ -17,6 +17,7 @@ const OTHER_GRAMMARS: &[&str] = &["powershell", "pwsh", "fish", "cmdexe"];
 /// A longer line is a data file, and one with more places to change is no line a person would want changed. Both keep a
 /// hostile one from taking long.
 const TEXT_MAX: usize = 256 << 10;
+const COMMANDS_MAX: usize = 1_000;
 pub(super) const PLACES_MAX: usize = 64;
 
 /// How the input holds the line.
@@ -61,6 +62,10 @@ impl<'a> Line<'a> {
             return None;
         }
         let script = Script::parse(&text);
+        // Of a very long script the end is not read, so that its last commands would stay as they are.
+        if script.commands().len() > COMMANDS_MAX {
+            return None;
+        }
         Some(Line { call, field, form, text, script })
     }
 

@@ -114,6 +114,9 @@ pub fn propose(
     evidence: Option<&str>,
     machine: &dyn Machine,
 ) -> Option<Rewrite> {
+    if kind == Kind::NotAnError {
+        return None;
+    }
     let line = Line::of(call)?;
     let evidence = evidence.unwrap_or_default().to_lowercase();
     let cause = Cause { kind, rule, line: &evidence };

@@ -337,6 +337,9 @@ fn another_cause_or_a_program_that_is_there_by_now_is_no_reason() {
     let call = Call::shell("python x");
     assert_eq!(propose(&call, Kind::CommandNotFound, "shell.command-not-found", None, &Told(here)), None);
     assert_eq!(propose(&call, Kind::Unknown, "", Some(NO_PYTHON), &Told(here)), None);
+    let install = Call::shell("apt-get install jq");
+    let asked = Some("Do you want to continue? [Y/n] y");
+    assert_eq!(propose(&install, Kind::NotAnError, "", asked, &Told(&["program apt-get"])), None);
 }
 
 #[test]

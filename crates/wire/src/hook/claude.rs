@@ -170,10 +170,10 @@ pub(super) fn honours(moment: Moment) -> Honours {
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
     let words = reply.words()?;
     let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { reason }) => WireAnswer::stop(moment, Stop::Deny, reason),
-        (Moment::PreToolUse, Reply::Ask { reason }) => WireAnswer::stop(moment, Stop::Ask, reason),
-        (Moment::PreToolUse, Reply::Halt { reason, table }) => {
-            halted(reason, table, WireAnswer::stop(moment, Stop::Deny, reason))
+        (Moment::PreToolUse, Reply::Deny { .. }) => WireAnswer::stop(moment, Stop::Deny, words),
+        (Moment::PreToolUse, Reply::Ask { .. }) => WireAnswer::stop(moment, Stop::Ask, words),
+        (Moment::PreToolUse, Reply::Halt { table, .. }) => {
+            halted(words, table, WireAnswer::stop(moment, Stop::Deny, words))
         }
         // Without a word about permission: whether the new call may run is asked as for any other.
         (Moment::PreToolUse, Reply::Rewrite { input, text }) => WireAnswer {
@@ -184,22 +184,22 @@ pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
                 ..WireSpecific::at(moment)
             })
         },
-        (Moment::PostToolUse, Reply::Halt { reason, table }) => {
-            halted(reason, table, WireAnswer::tell(moment, reason)?)
+        (Moment::PostToolUse, Reply::Halt { table, .. }) => {
+            halted(words, table, WireAnswer::tell(moment, words)?)
         }
         // Here the run cannot be stopped, but the person can be shown why it should.
-        (Moment::PostToolUseFailure, Reply::Halt { reason, table }) => {
-            WireAnswer { system_message: speech::some(table), ..WireAnswer::tell(moment, reason)? }
+        (Moment::PostToolUseFailure, Reply::Halt { table, .. }) => {
+            WireAnswer { system_message: speech::some(table), ..WireAnswer::tell(moment, words)? }
         }
         // A block after a batch ends the turn; no other way does.
-        (Moment::PostToolBatch, Reply::Halt { reason, table }) => WireAnswer {
+        (Moment::PostToolBatch, Reply::Halt { table, .. }) => WireAnswer {
             decision: Some("block"),
-            reason: Some(speech::fit(reason)),
+            reason: Some(speech::fit(words)),
             system_message: speech::some(table),
             ..WireAnswer::default()
         },
-        (Moment::PermissionRequest, Reply::Deny { reason } | Reply::Halt { reason, .. }) => {
-            let decision = Some(WireRuling { behavior: "deny", message: speech::fit(reason) });
+        (Moment::PermissionRequest, Reply::Deny { .. } | Reply::Halt { .. }) => {
+            let decision = Some(WireRuling { behavior: "deny", message: speech::fit(words) });
             WireAnswer::of(WireSpecific { decision, ..WireSpecific::at(moment) })
         }
         (

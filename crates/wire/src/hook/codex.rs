@@ -12,7 +12,7 @@ use unstuck_judge::Outcome;
 use unstuck_judge::shell::{self, Script};
 
 use super::kin::{self, Ended, Moment, Stop, WireAnswer, WirePayload};
-use super::{Envelope, Happened, Honours, Host, Letter, Reply, speech};
+use super::{Envelope, Finished, Happened, Honours, Host, Letter, Reply};
 use crate::json::{WireError, read_object};
 use crate::scalar;
 use crate::transcript::codex as transcript;
@@ -68,22 +68,20 @@ fn after(wire: &mut WirePayload) -> Result<Happened, WireError> {
 }
 
 /// The transcript to look into and the call to look for, where a payload does not say how a command ended.
-pub fn wanted(letter: &Letter) -> Option<(&str, &str)> {
-    let [Happened::After(finished)] = &letter.events[..] else { return None };
+pub fn wanted<'a>(letter: &'a Letter, finished: &'a Finished) -> Option<(&'a str, &'a str)> {
     let is_open = letter.host == Host::Codex
         && finished.observation.outcome == Outcome::NoExitCode
         && !finished.key.is_empty();
     is_open.then_some((letter.transcript.as_deref()?, &*finished.key))
 }
 
-/// Puts the exit code into a letter that [`wanted`] one. A code of 0 that the command line makes worthless is none.
-pub fn tell(letter: &mut Letter, code: i32) {
-    if let [Happened::After(finished)] = &mut letter.events[..]
-        && !(code == 0 && kin::is_masked(&finished.observation.call))
-    {
-        finished.observation.outcome = Outcome::Exited { code };
-        finished.said_ok = finished.observation.outcome.said_ok();
+/// Puts the exit code where it was [`wanted`]. A code of 0 that the command line makes worthless is none.
+pub fn tell(finished: &mut Finished, code: i32) {
+    if code == 0 && kin::is_masked(&finished.observation.call) {
+        return;
     }
+    finished.observation.outcome = Outcome::Exited { code };
+    finished.said_ok = finished.observation.outcome.said_ok();
 }
 
 /// A line of the transcript that tells how a command ended; the names are theirs.
@@ -152,11 +150,8 @@ pub(super) fn honours(moment: Moment) -> Honours {
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
     let told = reply.told()?;
     let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { reason } | Reply::Ask { reason }) => {
-            WireAnswer::stop(moment, Stop::Deny, reason)
-        }
-        (Moment::PreToolUse, Reply::Halt { reason, table }) => {
-            WireAnswer::stop(moment, Stop::Deny, &speech::both(reason, table))
+        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
+            WireAnswer::stop(moment, Stop::Deny, &told)
         }
         (Moment::PreToolUse | Moment::PostToolUse | Moment::UserPromptSubmit | Moment::SessionStart, _) => {
             WireAnswer::tell(moment, &told)?

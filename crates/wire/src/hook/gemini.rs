@@ -152,8 +152,8 @@ pub(super) fn answer(event: &Event, reply: &Reply) -> Option<String> {
     let words = speech::some(reply.words()?)?;
     let answer = match (event, reply) {
         (Event::BeforeTool, Reply::Deny { .. } | Reply::Ask { .. }) => WireAnswer::deny(words),
-        (Event::BeforeTool | Event::AfterTool { .. }, Reply::Halt { reason, table }) => {
-            let stop_reason = Some(speech::both(reason, table));
+        (Event::BeforeTool | Event::AfterTool { .. }, Reply::Halt { .. }) => {
+            let stop_reason = reply.told();
             WireAnswer { goes_on: Some(false), stop_reason, ..WireAnswer::deny(words) }
         }
         (Event::BeforeTool, Reply::Rewrite { input, .. }) => WireAnswer {
@@ -164,7 +164,7 @@ pub(super) fn answer(event: &Event, reply: &Reply) -> Option<String> {
             let tail_tool_call_request = Some(WireTail { name: tool, args: input });
             WireAnswer::of(WireSpecific { tail_tool_call_request, ..WireSpecific::at(event) })
         }
-        (Event::AfterTool { error: Some(error), .. }, _) => WireAnswer::deny(speech::both(error, &words)),
+        (Event::AfterTool { error: Some(error), .. }, _) => WireAnswer::deny(speech::below(error, &words)),
         (Event::AfterTool { error: None, .. } | Event::BeforeAgent | Event::SessionStart, _) => {
             let additional_context = Some(words);
             WireAnswer::of(WireSpecific { additional_context, ..WireSpecific::at(event) })

@@ -17,6 +17,7 @@ mod shell_report;
 mod speech;
 
 use serde_json::Value;
+use unstuck_judge::ladder::see::OUR_MARK;
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use crate::json::WireError;
@@ -304,6 +305,8 @@ impl Letter {
     pub fn answer(&self, reply: &Reply) -> Option<String> {
         let told;
         let reply = match reply {
+            // Nothing is changed behind the model's back.
+            Reply::Rewrite { text, .. } | Reply::Again { text, .. } if text.trim().is_empty() => return None,
             // An input that is no object, or is not what was sent, would be refused, or worse, obeyed.
             Reply::Rewrite { text, input } | Reply::Again { text, input, .. }
                 if !self.is_whole || !input.is_object() =>
@@ -313,7 +316,7 @@ impl Letter {
             }
             whole => whole,
         };
-        match &self.envelope {
+        let answer = match &self.envelope {
             Envelope::Generic | Envelope::Mute => None,
             Envelope::Claude(moment) => claude::answer(*moment, reply),
             Envelope::Codex(moment) => codex::answer(*moment, reply),
@@ -322,7 +325,8 @@ impl Letter {
             Envelope::Opencode(event) => opencode::answer(*event, reply),
             Envelope::Copilot(style, moment) => copilot::answer(*style, *moment, reply),
             Envelope::Cursor(event) => cursor::answer(*event, reply),
-        }
+        };
+        answer.map(speech::escaped)
     }
 }
 
@@ -332,6 +336,12 @@ impl Reply {
         match self {
             Reply::Silent => None,
             Reply::Tell { text } | Reply::Rewrite { text, .. } | Reply::Again { text, .. } => Some(text),
+            // A refusal without words is still one.
+            Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }
+                if reason.trim().is_empty() =>
+            {
+                Some(OUR_MARK)
+            }
             Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. } => Some(reason),
         }
     }
@@ -339,9 +349,7 @@ impl Reply {
     /// The same where the run cannot be stopped: then the model is told what was tried, so that it can tell the person.
     fn told(&self) -> Option<String> {
         match self {
-            Reply::Halt { reason, table } => {
-                Some(speech::both(reason, table)).filter(|told| !told.is_empty())
-            }
+            Reply::Halt { table, .. } => Some(speech::both(self.words()?, table)),
             Reply::Silent
             | Reply::Tell { .. }
             | Reply::Deny { .. }

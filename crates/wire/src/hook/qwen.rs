@@ -7,7 +7,7 @@ use serde_json::Value;
 use unstuck_judge::Outcome;
 
 use super::kin::{self, Ended, Moment, Stop, WireAnswer, WireBatched, WirePayload};
-use super::{Envelope, Happened, Honours, Host, Letter, Reply, shell_report, speech};
+use super::{Envelope, Happened, Honours, Host, Letter, Reply, shell_report};
 use crate::json::WireError;
 use crate::scalar;
 
@@ -96,11 +96,8 @@ pub(super) fn honours(moment: Moment) -> Honours {
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
     let told = reply.told()?;
     let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { reason } | Reply::Ask { reason }) => {
-            WireAnswer::stop(moment, Stop::Deny, reason)
-        }
-        (Moment::PreToolUse, Reply::Halt { reason, table }) => {
-            WireAnswer::stop(moment, Stop::Deny, &speech::both(reason, table))
+        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
+            WireAnswer::stop(moment, Stop::Deny, &told)
         }
         (
             Moment::PostToolUse | Moment::PostToolUseFailure | Moment::PostToolBatch | Moment::SessionStart,

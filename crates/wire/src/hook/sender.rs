@@ -33,10 +33,12 @@ pub(super) fn of(door: Host, bytes: &[u8]) -> Result<Host, WireError> {
     }
     let sample = read_object::<WireSample>(bytes)?;
     let event = sample.hook_event_name.as_ref().map(|name| &*name.0).unwrap_or_default();
-    // Claude Code gives no time; whoever does and follows its names is one of two others.
-    let has_time = door == Host::Claude && sample.timestamp.is_some();
-    let is_bare =
-        sample.transcript_path.is_none() && sample.permission_mode.is_none() && sample.tool_use_id.is_none();
+    // Claude Code always names its transcript and gives no time.
+    let is_bare = door == Host::Claude
+        && sample.timestamp.is_some()
+        && sample.transcript_path.is_none()
+        && sample.permission_mode.is_none()
+        && sample.tool_use_id.is_none();
     Ok(if sample.cursor_version.is_some() {
         Host::Cursor
     } else if sample.tool_result.is_some() || sample.camel_session.is_some() && event.is_empty() {
@@ -45,9 +47,9 @@ pub(super) fn of(door: Host, bytes: &[u8]) -> Result<Host, WireError> {
         Host::Gemini
     } else if sample.turn_id.is_some() && sample.model.is_some() {
         Host::Codex
-    } else if sample.tool_call_id.is_some() || has_time && sample.permission_mode.is_some() {
+    } else if sample.tool_call_id.is_some() {
         Host::Qwen
-    } else if has_time && is_bare {
+    } else if is_bare {
         Host::Copilot
     } else {
         door

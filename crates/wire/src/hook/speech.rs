@@ -20,6 +20,27 @@ pub(super) fn some(text: &str) -> Option<String> {
     Some(fit(text)).filter(|text| !text.is_empty())
 }
 
+/// The same JSON without a raw control character in it. An input that is handed on may hold some; a terminal must not obey them.
+pub(super) fn escaped(json: String) -> String {
+    if !json.contains(char::is_control) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for sign in json.chars() {
+        match sign.is_control() {
+            // They stand in strings only, and all of them have four digits.
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(sign))),
+            false => escaped.push(sign),
+        }
+    }
+    escaped
+}
+
+/// Our words below what a tool said, of which nothing is left out that a model would have been shown without us.
+pub(super) fn below(said: &str, words: &str) -> String {
+    format!("{}\n\n{}", visible(said.trim().as_bytes(), &mut []), fit(words))
+}
+
 /// Two texts as one, with a blank line between them.
 pub(super) fn both(first: &str, second: &str) -> String {
     match (first.trim().is_empty(), second.trim().is_empty()) {
@@ -38,6 +59,8 @@ mod tests {
         assert_eq!(fit(" a\u{1b}[31mb\u{0}c\u{202e}\td\n").as_str(), "ab\\x00c\\u{202e}\td");
         assert_eq!(fit(&"é".repeat(20_000)).chars().count(), LONGEST + 1);
         assert_eq!(some(" \n"), None);
+        assert_eq!(escaped("{\"a\":\"\u{7f}é\u{85}\"}".to_owned()), r#"{"a":"\u007fé\u0085"}"#);
+        assert!(below(&"x".repeat(20_000), "words").ends_with("x\n\nwords"));
         assert_eq!(both("a", ""), "a");
         assert_eq!(both("a", "b"), "a\n\nb");
     }

@@ -267,6 +267,30 @@ fn an_input_that_is_no_object_is_never_sent_on() {
 }
 
 #[test]
+fn a_refusal_without_words_is_still_one_and_nothing_is_changed_without_words() {
+    for (host, name) in [
+        (Host::Claude, "PreToolUse.Bash"),
+        (Host::Codex, "hook_effects.003-PreToolUse"),
+        (Host::Gemini, "shell_fail-nocfg.005-BeforeTool"),
+        (Host::Qwen, "shell_fail.007-PreToolUse"),
+        (Host::Opencode, "shell_fail.004-tool.execute.before"),
+        (Host::Copilot, "hook_effects.003-preToolUse"),
+        (Host::Copilot, "shell_fail-pascal.006-PreToolUse"),
+        (Host::Cursor, "preToolUse"),
+    ] {
+        let letter = hook::read(host, &payload(host, name)).unwrap();
+        let halt = Reply::Halt { reason: " ".to_owned(), table: String::new() };
+        for reply in [Reply::Deny { reason: String::new() }, halt] {
+            let answer = letter.answer(&reply).unwrap();
+            assert!(answer.contains("deny") && answer.contains("Blocked by unstuck"), "{host}: {answer}");
+        }
+        let rewrite = Reply::Rewrite { input: json!({ "command": "ls" }), text: " ".to_owned() };
+        assert_eq!(letter.answer(&rewrite), None, "{host}");
+        assert_eq!(letter.answer(&Reply::Tell { text: "\n".to_owned() }), None, "{host}");
+    }
+}
+
+#[test]
 fn a_call_sent_again_from_a_hook_is_not_sent_again_from_the_hook() {
     let first = hook::read(Host::Gemini, &payload(Host::Gemini, "gemini_errctx.008-AfterTool")).unwrap();
     let second = hook::read(Host::Gemini, &payload(Host::Gemini, "gemini_errctx.010-AfterTool")).unwrap();

@@ -9,8 +9,9 @@ use unstuck_wire::hook::{self, Host, Reply};
 use super::schema::accepts;
 use super::{hosts, payloads};
 
-const HOSTILE: [&str; 12] = [
+const HOSTILE: [&str; 13] = [
     "",
+    "\u{7f}\u{85}\u{9b}31m",
     "\u{0}",
     "\u{1b}]0;owned\u{7}\u{1b}[2J",
     "\u{202e}txt.exe",
@@ -40,26 +41,28 @@ fn answer_everything(letter: &hook::Letter, text: &str) {
         let Some(answer) = letter.answer(&reply) else { continue };
         accepts(letter.host, &answer).unwrap_or_else(|error| panic!("{} {answer}: {error}", letter.host));
         assert!(!answer.contains(|sign: char| sign.is_control()), "{answer:?}");
-        check_words(&serde_json::from_str(&answer).unwrap());
+        // Gemini CLI is told the error again, whole, above our words.
+        let most = if letter.host == Host::Gemini { 15_000 } else { 10_000 };
+        check_words(&serde_json::from_str(&answer).unwrap(), most);
     }
 }
 
 /// Whatever is said, other than an input that is handed on, is short and holds nothing that acts.
-fn check_words(answer: &Value) {
+fn check_words(answer: &Value, most: usize) {
     match answer {
         Value::String(words) => {
-            assert!(words.chars().count() <= 10_000, "{} characters", words.chars().count());
+            assert!(words.chars().count() <= most, "{} characters", words.chars().count());
             let acts = |sign: char| sign.is_control() && sign != '\n' && sign != '\t' || sign == '\u{202e}';
             assert!(!words.contains(acts), "{words:?}");
         }
-        Value::Array(list) => list.iter().for_each(check_words),
+        Value::Array(list) => list.iter().for_each(|value| check_words(value, most)),
         Value::Object(fields) => fields
             .iter()
             .filter(|(name, _)| {
                 !["updatedInput", "tool_input", "args", "modifiedArgs", "tailToolCallRequest"]
                     .contains(&name.as_str())
             })
-            .for_each(|(_, value)| check_words(value)),
+            .for_each(|(_, value)| check_words(value, most)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 
 use unstuck_judge::ladder::{Upshot, see};
-use unstuck_judge::{Call, Rules};
+use unstuck_judge::{Call, Outcome, Rules};
 use unstuck_wire::hook::{self, Attended, Finished, Happened, Host, Letter, codex};
 
 use super::{hosts, payload, payloads};
@@ -134,19 +134,21 @@ fn what_cursor_is_said_to_send_is_understood() {
 
 #[test]
 fn those_who_run_the_hooks_of_claude_code_are_known_for_who_they_are() {
-    // Lifecycle events of Codex and Gemini CLI look like those of Claude Code; neither reads its settings.
-    let is_like_claude = |host: Host, name: &str| {
-        let plain = ["SessionStart", "SessionEnd"].iter().any(|event| name.ends_with(event));
-        host == Host::Claude || plain && matches!(host, Host::Codex | Host::Gemini)
-    };
-    for host in hosts().filter(|host| *host != Host::Opencode) {
+    for host in hosts().filter(|host| !matches!(host, Host::Claude | Host::Opencode)) {
         for (name, bytes) in payloads(host) {
-            if is_like_claude(host, &name) || host == Host::Copilot && name.ends_with("Stop") {
-                continue;
+            // All events of those who read its settings; of the others what has to do with one call.
+            let is_told = match host {
+                Host::Cursor => true,
+                Host::Copilot => !name.ends_with("Stop"),
+                _ => ["PreToolUse", "PostToolUse", "PostToolUseFailure", "BeforeTool", "AfterTool"]
+                    .iter()
+                    .any(|event| name.ends_with(event)),
+            };
+            if is_told {
+                let letter = hook::read(Host::Claude, &bytes).unwrap();
+                assert_eq!(letter.host, host, "{host} {name}");
+                assert_eq!(letter, hook::read(host, &bytes).unwrap(), "{host} {name}");
             }
-            let letter = hook::read(Host::Claude, &bytes).unwrap();
-            assert_eq!(letter.host, host, "{host} {name}");
-            assert_eq!(letter, hook::read(host, &bytes).unwrap(), "{host} {name}");
         }
     }
     for (name, bytes) in payloads(Host::Claude) {
@@ -272,24 +274,26 @@ fn what_is_only_shown_is_no_failure() {
     check_success("pytest | tail -1", "12 passed in 0.1s", "fine");
 }
 
+/// The one result in a letter.
+fn finished(letter: &Letter) -> &Finished {
+    let [Happened::After(finished)] = &letter.events[..] else { panic!("{letter:?}") };
+    finished
+}
+
 #[test]
 fn codex_keeps_the_exit_code_in_its_transcript() {
     let run = include_str!("../data/codex-shell.jsonl");
-    let mut letter = hook::read(Host::Codex, &payload(Host::Codex, "hook_effects.004-PostToolUse")).unwrap();
-    let (path, call) = codex::wanted(&letter).unwrap();
+    let letter = hook::read(Host::Codex, &payload(Host::Codex, "hook_effects.004-PostToolUse")).unwrap();
+    let mut ended = finished(&letter).clone();
+    let (path, call) = codex::wanted(&letter, finished(&letter)).unwrap();
     assert!(path.ends_with(".jsonl"), "{path}");
     let line = |id: &str, code: &str| {
-        format!(
-            r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"CommandExecution","id":"{id}","exit_code":{code}}}}}}}"#
-        )
+        let item = format!(r#"{{"type":"CommandExecution","id":"{id}","exit_code":{code}}}"#);
+        format!(r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{item}}}}}"#)
     };
     // The tail of a transcript begins anywhere in a line, and other calls stand in it, too.
-    let tail = format!(
-        "{}{}\n{}\n{{\"x\": \"{call} exit_code\"}}\n",
-        &run[40..],
-        line("other", "9"),
-        line(call, "3")
-    );
+    let other = line("other", "9");
+    let tail = format!("{}{other}\n{}\n{{\"x\": \"{call} exit_code\"}}\n", &run[40..], line(call, "3"));
     assert_eq!(codex::exit_code(tail.as_bytes(), call), Some(3));
     assert_eq!(codex::exit_code(line(call, "\"137\"").as_bytes(), call), Some(137));
     for (tail, call) in
@@ -297,18 +301,22 @@ fn codex_keeps_the_exit_code_in_its_transcript() {
     {
         assert_eq!(codex::exit_code(tail.as_bytes(), call), None, "{call}");
     }
-    codex::tell(&mut letter, 3);
-    assert!(show("", Host::Codex, &letter).contains("Exited { code: 3 }"));
-    assert_eq!(codex::wanted(&letter), None);
-    let mut masked =
-        serde_json::from_slice::<serde_json::Value>(&payload(Host::Codex, "hook_effects.004-PostToolUse"))
-            .unwrap();
-    masked["tool_input"]["command"] = "make | tail".into();
-    let mut letter = hook::read(Host::Codex, masked.to_string().as_bytes()).unwrap();
-    codex::tell(&mut letter, 0);
-    assert!(show("", Host::Codex, &letter).contains("NoExitCode"), "the code of `tail` is none of `make`");
+    codex::tell(&mut ended, 3);
+    assert_eq!((ended.observation.outcome, ended.said_ok), (Outcome::Exited { code: 3 }, Some(false)));
+    assert_eq!(codex::wanted(&letter, &ended), None);
     let ephemeral = hook::read(Host::Codex, &payload(Host::Codex, "shell_fail-eph.004-PostToolUse")).unwrap();
-    assert_eq!(codex::wanted(&ephemeral), None);
+    assert_eq!(codex::wanted(&ephemeral, finished(&ephemeral)), None);
+}
+
+#[test]
+fn the_code_of_a_pager_is_none_of_what_it_shows() {
+    let sent = String::from_utf8(payload(Host::Codex, "hook_effects.004-PostToolUse")).unwrap();
+    let sent = sent.replace("echo A-plain; exit 3", "make | tail");
+    let mut ended = finished(&hook::read(Host::Codex, sent.as_bytes()).unwrap()).clone();
+    codex::tell(&mut ended, 0);
+    assert_eq!((ended.observation.outcome, ended.said_ok), (Outcome::NoExitCode, None));
+    codex::tell(&mut ended, 141);
+    assert_eq!(ended.observation.outcome, Outcome::Exited { code: 141 });
 }
 
 #[test]
