@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::agents::Agent;
+use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
 use super::stage::{Run, Stage, Tools};
@@ -79,7 +79,10 @@ pub const SCENARIOS: [Scenario; 15] = [
     Scenario {
         name: "halt",
         states: "a call that is sent again and again stops the run where a hook can, and is refused where none can",
-        applies: EVERYONE,
+        applies: |agent| match agent.sight.halt {
+            Halt::Heeded | Halt::Refused => Ok(()),
+            Halt::Forestalled => Err("it ends a run by itself after five identical calls"),
+        },
         play: halt,
     },
     Scenario {
@@ -346,9 +349,9 @@ fn halt(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault
     ensure(&run, "everything after that is refused", answers.len() > 4 && answers[2..].iter().all(refused))?;
     let halted = stage.timeline()?.iter().any(|event| event["event"] == "halt");
     ensure(&run, "the timeline tells that a person is needed", halted)?;
-    match agent.sight.halts {
-        true => ensure(&run, "the run is stopped before the script is over", answers.len() < SENT),
-        false => ensure(&run, "every turn is answered", answers.len() == SENT),
+    match agent.sight.halt {
+        Halt::Heeded => ensure(&run, "the run is stopped before the script is over", answers.len() < SENT),
+        Halt::Refused | Halt::Forestalled => ensure(&run, "every turn is answered", answers.len() == SENT),
     }
 }
 

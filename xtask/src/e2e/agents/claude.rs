@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Sight, TASK, full};
+use super::{Agent, Halt, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -31,7 +31,7 @@ pub const CLAUDE: Agent = Agent {
         malformed: Ok(()),
         failed_edits: Ok(()),
         rewrites: Ok(()),
-        halts: true,
+        halt: Halt::Heeded,
         complaint: Ok(|line| {
             line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
         }),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, Sight, TASK};
+use super::{Agent, Halt, IS_NOT_TOLD, Sight, TASK};
 use crate::Fault;
 use crate::e2e::model::{Arguments, Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -24,7 +24,7 @@ pub const CODEX: Agent = Agent {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Err("no hook of it is told of patches that do not fit"),
         rewrites: Err("it takes another input only together with an approval, which is not ours to give"),
-        halts: false,
+        halt: Halt::Refused,
         complaint: Ok(|line| line.starts_with("hook: ") && line.ends_with(" Failed")),
     },
     settings: &[".codex/config.toml", ".codex/hooks.json"],

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -24,7 +24,7 @@ pub const COPILOT: Agent = Agent {
         malformed: Ok(()),
         failed_edits: Ok(()),
         rewrites: Ok(()),
-        halts: false,
+        halt: Halt::Refused,
         complaint: Err(SAYS_NOTHING),
     },
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],

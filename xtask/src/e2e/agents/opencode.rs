@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -35,7 +35,7 @@ pub const OPENCODE: Agent = Agent {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Ok(()),
         rewrites: Ok(()),
-        halts: false,
+        halt: Halt::Refused,
         complaint: Err("our own plugin reads the answers"),
     },
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -24,7 +24,7 @@ pub const QWEN: Agent = Agent {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Ok(()),
         rewrites: Err("it ignores another input"),
-        halts: false,
+        halt: Halt::Forestalled,
         complaint: Err(SAYS_NOTHING),
     },
     settings: &[".qwen/settings.json"],
