@@ -41,6 +41,9 @@ approval_policy = "never"
 [analytics]
 enabled = false
 
+[features]
+plugins = false
+
 [model_providers.scripted]
 name = "scripted"
 base_url = "http://127.0.0.1:{}/v1"
