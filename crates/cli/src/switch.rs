@@ -82,7 +82,7 @@ fn paused(folder: &Path, now: u64) -> Option<u64> {
 pub(crate) fn pause(folder: &Path, until: u64) -> io::Result<()> {
     let new = new_file(folder);
     let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&new)?;

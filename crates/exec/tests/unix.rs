@@ -127,6 +127,13 @@ fn it_runs_in_the_directory_it_is_given() {
 }
 
 #[test]
+fn it_is_given_variables_beside_our_own() {
+    let job =
+        sh("echo \"$ONE $TWO\"; test -n \"$PATH\"").with_variable("ONE", "1").with_variable("TWO", "a b");
+    check(&job, Ending::Exited(0), "1 a b\n", "");
+}
+
+#[test]
 fn fifty_megabytes_arrive_whole_and_are_not_kept() {
     let before = peak_memory();
     let (mut total, mut largest) = (0, 0);

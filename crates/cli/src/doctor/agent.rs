@@ -168,7 +168,8 @@ impl Doctor<'_> {
         let file = shown(&connected.file);
         self.look_at_events(agent, connected, version, &install);
         self.look_at_called_program(about, connected, &install);
-        self.look_at_limits(about, connected, &install);
+        self.look_at_limits(about, connected);
+        self.look_at_matchers(about, connected);
         match agent.host {
             Host::Codex => self.look_at_codex_trust(places, agent, connected),
             Host::Gemini if connected.scope == Scope::Project => self.look_at_gemini_trust(places, agent),
@@ -185,13 +186,8 @@ impl Doctor<'_> {
         let (events, _) = agent.events_of(version);
         let as_written = match (program, ledger, version) {
             (Some(program), Some(ledger), Reported::Version(_)) => {
-                let installation = Installation {
-                    agent,
-                    file: connected.file.clone(),
-                    program,
-                    events,
-                    tolerated: Vec::new(),
-                };
+                let file = connected.file.clone();
+                let installation = Installation { agent, file, program, events, tolerated: Vec::new() };
                 installation.is_in(ledger).unwrap_or(true)
             }
             // Without the version nobody knows what the installer would write.
@@ -267,7 +263,7 @@ impl Doctor<'_> {
     }
 
     /// An agent that waits for us too briefly cuts us off; one that waits without end can be held up by us.
-    fn look_at_limits(&mut self, about: &str, connected: &Connected, install: &str) {
+    fn look_at_limits(&mut self, about: &str, connected: &Connected) {
         let hook = self.cellar.settings.hook();
         let needed = (hook.hold_max + hook.deadline_before).as_secs_f64().ceil();
         let mut wrong: Vec<String> = Vec::new();
@@ -290,7 +286,37 @@ impl Doctor<'_> {
             format!("time limits that do not fit ({wrong}); before a call we may need {needed} s"),
             format!("时间限制不合适（{wrong}）；调用前我们可能需要 {needed} 秒"),
         );
-        self.warn(about, "limits", what, install.to_owned());
+        let todo = self.anew(about, connected.scope);
+        self.warn(about, "limits", what, todo);
+    }
+
+    /// A person may want us to be told of some tools only.
+    fn look_at_matchers(&mut self, about: &str, connected: &Connected) {
+        let narrow =
+            |entry: &Entry| Some(format!("{}: {}", entry.event, plain::short(entry.tools.as_ref()?, 80)));
+        let narrow: Vec<String> = connected.entries.iter().filter_map(narrow).collect();
+        if narrow.is_empty() {
+            return;
+        }
+        let narrow = narrow.join(", ");
+        let what = self.say(
+            format!("it tells us of some tools only ({narrow})"),
+            format!("它只告诉我们部分工具（{narrow}）"),
+        );
+        let todo = self.anew(about, connected.scope);
+        self.note(about, "matchers", what, Some(todo));
+    }
+
+    /// How entries are written anew: what stands there already, `install` leaves as it is.
+    fn anew(&self, about: &str, scope: Scope) -> String {
+        let flag = match scope {
+            Scope::User => "",
+            Scope::Project => " --project",
+        };
+        self.say(
+            format!("`unstuck uninstall {about}{flag}`, then `unstuck install {about}{flag}`"),
+            format!("先 `unstuck uninstall {about}{flag}`，再 `unstuck install {about}{flag}`"),
+        )
     }
 
     fn look_at_codex_trust(&mut self, places: &Places, agent: &Agent, connected: &Connected) {
@@ -345,4 +371,16 @@ impl Doctor<'_> {
 
 fn shown(path: &Path) -> String {
     plain::line(&path.to_string_lossy()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_is_tried_for_the_plugin_is_the_plugins_own() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/hooks/hooks.json");
+        let plugin: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(plugin["hooks"]["PostToolUse"][0]["hooks"][0]["command"], PLUGIN_LINE);
+    }
 }

@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub(super) program: PathBuf,
     /// In seconds, where one is set.
     pub(super) limit: Option<f64>,
+    /// Which tools the agent tells of, where not all.
+    pub(super) tools: Option<String>,
     /// Which group under its event, and which entry in that group.
     pub(super) place: (usize, usize),
 }
@@ -50,7 +52,10 @@ fn in_value(host: Host, layout: Layout, value: &Value) -> Vec<Entry> {
                 }
             };
             for (second, entry) in entries.into_iter().enumerate() {
-                found.extend(ours(host, event, entry, (first, second)));
+                let matcher = group.get("matcher").and_then(Value::as_str);
+                let tools = matcher.filter(|matcher| !matches!(*matcher, "" | "*" | ".*")).map(str::to_owned);
+                let entry = ours(host, event, entry, (first, second));
+                found.extend(entry.map(|entry| Entry { tools, ..entry }));
             }
         }
     }
@@ -71,7 +76,7 @@ fn ours(host: Host, event: &str, entry: &Value, place: (usize, usize)) -> Option
         | Host::Cursor
         | Host::Generic => number("timeout").or_else(|| number("timeoutSec")),
     };
-    Some(Entry { event: event.to_owned(), line: line.to_owned(), program, limit, place })
+    Some(Entry { event: event.to_owned(), line: line.to_owned(), program, limit, tools: None, place })
 }
 
 /// A plugin is one file of ours for all events; it limits the time itself.
@@ -85,6 +90,7 @@ fn in_plugin(agent: &Agent, text: &str) -> Vec<Entry> {
         line: command_line(&program, agent.host),
         program: PathBuf::from(&program),
         limit: Some(f64::INFINITY),
+        tools: None,
         place: (0, 0),
     };
     agent.events.iter().map(|event| entry(event.name)).collect()
@@ -109,7 +115,7 @@ mod tests {
             (found[0].event.as_str(), found[0].limit, found[0].place),
             ("PreToolUse", Some(10.0), (1, 1))
         );
-        assert_eq!(found[0].program, PathBuf::from("/opt/unstuck"));
+        assert_eq!((&found[0].program, &found[0].tools), (&PathBuf::from("/opt/unstuck"), &None));
         for odd in [json!(null), json!([]), json!({"hooks": 5}), json!({"hooks": []})] {
             assert_eq!(in_value(Host::Claude, Layout::Grouped, &odd), []);
         }

@@ -85,6 +85,7 @@ mod tests {
             line: String::new(),
             program: PathBuf::new(),
             limit: None,
+            tools: None,
             place: (1, 0),
         };
         let entries = [entry("PreToolUse"), entry("PostToolUse"), entry("SessionEnd")];

@@ -9,11 +9,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_judge::Rules;
 use unstuck_judge::ladder::Round;
-use unstuck_judge::{Outcome, Rules};
 use unstuck_store::{Answer, Entry, Kept, NAME_MAX, OwnFault, Phase, Ruling, Which, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, codex};
+use unstuck_wire::hook::{Beginning, Finished, Happened, Letter, codex};
 use unstuck_wire::report::Report;
 
 use crate::cellar::{self, Cellar};
@@ -92,8 +92,7 @@ impl<'a> Post<'a> {
     fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
         let mut finished = finished.clone();
         if let Some(code) = left_out_code(letter, &finished) {
-            finished.observation.outcome = Outcome::Exited { code };
-            finished.said_ok = Some(code == 0);
+            codex::tell(&mut finished, code);
         }
         let result = desk::Result {
             key: &finished.key,
@@ -168,15 +167,13 @@ impl<'a> Post<'a> {
 
 /// The exit code that Codex leaves out of its payloads: it has written it to the file of the conversation by then.
 fn left_out_code(letter: &Letter, finished: &Finished) -> Option<i32> {
-    if letter.host != Host::Codex || finished.observation.outcome != Outcome::NoExitCode {
-        return None;
-    }
-    let mut file = File::open(letter.transcript.as_ref()?).ok()?;
+    let (transcript, call) = codex::wanted(letter, finished)?;
+    let mut file = File::open(transcript).ok()?;
     let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TRANSCRIPT_TAIL))).ok()?;
     let mut tail = Vec::new();
     file.take(TRANSCRIPT_TAIL).read_to_end(&mut tail).ok()?;
-    codex::exit_code(&tail, &finished.key)
+    codex::exit_code(&tail, call)
 }
 
 /// What became of a record, in a word, and why it is not where it should be.

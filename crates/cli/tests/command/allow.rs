@@ -81,3 +81,31 @@ fn what_was_never_refused_cannot_be_allowed() {
     World::empty().run(&["allow", "--revoke", "deadbeef"], "").complains(1, &["nothing is recorded in"]);
     assert_eq!(World::empty().run(&["allow", "--yes", "deadbeef", "--for", "8d"], "").exit, 2);
 }
+
+/// The decisions on a call that is repeated although it cannot work.
+fn decisions(world: &World, count: usize) -> Vec<String> {
+    hook(world, &Work { key: "fine", ..FINE }.lines());
+    let decide = |number: usize| {
+        let lines = Work { key: &format!("m{number}"), ..MISSING }.lines();
+        let (before, after) = lines.trim_end().split_once('\n').unwrap();
+        let answer = hook(world, before).json();
+        hook(world, after);
+        answer["decision"].as_str().unwrap().to_owned()
+    };
+    (0..count).map(decide).collect()
+}
+
+#[test]
+fn a_tool_goes_only_as_far_as_its_own_mode_lets_it() {
+    let settings = |text: &str| World::empty().with("config/unstuck/config.toml", text);
+    let is_refused = |world: &World| decisions(world, 4).iter().any(|decision| decision == "deny");
+    assert!(is_refused(&settings("")));
+    assert!(!is_refused(&settings("[ladder]\ntools = \"Bash=advise\"\n")));
+    assert!(!is_refused(&settings("[ladder]\ntools = \"B*=shadow\"\n")));
+    assert!(is_refused(&settings("[ladder]\nmode = \"shadow\"\ntools = \"bash=enforce\"\n")));
+    // A project makes it stricter, and cannot make it laxer.
+    let project = |tools: &str| format!("ladder.tools = \"{tools}\"\n");
+    let lax = settings("[ladder]\nmode = \"shadow\"\n").with(".unstuck.toml", project("Bash=enforce"));
+    assert!(is_refused(&lax));
+    assert!(is_refused(&settings("").with(".unstuck.toml", project("Bash=shadow"))));
+}

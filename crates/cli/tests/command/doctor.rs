@@ -153,6 +153,31 @@ fn entries_that_are_missing_gone_or_foreign_to_a_version_are_found() {
 }
 
 #[test]
+fn entries_that_somebody_changed_are_found() {
+    let world = claude();
+    edit(&settings(&world), |value| value["hooks"]["PreToolUse"][0]["matcher"] = json!("Bash"));
+    check(
+        &world,
+        &["claude"],
+        "claude",
+        "matchers",
+        "note",
+        &["some tools only (PreToolUse: Bash)", "then `unstuck install claude`"],
+    );
+    let world = claude();
+    edit(&settings(&world), |value| {
+        let list = value["hooks"]["PreToolUse"].as_array_mut().unwrap();
+        list.push(list[0].clone());
+    });
+    check(&world, &["claude"], "claude", "entries", "warning", &["are not as `install` would write them"]);
+    let said = world.run(&["doctor", "claude", "--quiet", "--lang", "zh"], "");
+    assert!(
+        said.stdout().starts_with("警告     claude    ") && said.stdout().ends_with("\n有 1 处需要修复\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_line_whose_program_is_gone_is_found_dead() {
     let world = claude();
     let text = fs::read_to_string(settings(&world)).unwrap();
@@ -178,7 +203,7 @@ fn time_limits_that_do_not_fit_are_found() {
         "claude",
         "limits",
         "warning",
-        &["PreToolUse: 1 s", "`unstuck install claude`"],
+        &["PreToolUse: 1 s", "`unstuck uninstall claude`, then `unstuck install claude`"],
     );
     let world = claude();
     edit(&settings(&world), |value| {
