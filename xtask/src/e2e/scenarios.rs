@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::agents::Agent;
+use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
 use super::stage::{Run, Stage, Tools};
@@ -27,7 +27,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 12] = [
+pub const SCENARIOS: [Scenario; 15] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -75,6 +75,27 @@ pub const SCENARIOS: [Scenario; 12] = [
         states: "a failure behind `| tail` or `|| true` is seen as one",
         applies: EVERYONE,
         play: masked,
+    },
+    Scenario {
+        name: "halt",
+        states: "a call that is sent again and again stops the run where a hook can, and is refused where none can",
+        applies: |agent| match agent.sight.halt {
+            Halt::Heeded | Halt::Refused => Ok(()),
+            Halt::Forestalled => Err("it ends a run by itself after five identical calls"),
+        },
+        play: halt,
+    },
+    Scenario {
+        name: "suggest",
+        states: "a program that is not on PATH is refused the second time, with the place where it is",
+        applies: EVERYONE,
+        play: suggest,
+    },
+    Scenario {
+        name: "rewrite",
+        states: "for who opted in, the same call runs from that place, and the model is told",
+        applies: |agent| agent.sight.rewrites,
+        play: rewrite,
     },
     Scenario {
         name: "broken",
@@ -316,6 +337,63 @@ fn masked(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(), Fa
     Ok(())
 }
 
+fn halt(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault> {
+    const SENT: usize = 10;
+    let stage = Stage::set(agent, tools)?;
+    write_check(&stage)?;
+    let turns: Vec<Turn> = (0..SENT).map(|_| shell(CHECK)).chain([Turn::Say("done")]).collect();
+    let run = stage.play(&turns)?;
+    let (ran, answers) = (ran(&stage), &run.received.answers);
+    let refused = |answer: &String| words.heard(answer) == Some(Rung::Refusal);
+    ensure(&run, &format!("it was executed twice (it ran {ran} times)"), ran == 2)?;
+    ensure(&run, "everything after that is refused", answers.len() > 4 && answers[2..].iter().all(refused))?;
+    let halted = stage.timeline()?.iter().any(|event| event["event"] == "halt");
+    ensure(&run, "the timeline tells that a person is needed", halted)?;
+    match agent.sight.halt {
+        Halt::Heeded => ensure(&run, "the run is stopped before the script is over", answers.len() < SENT),
+        Halt::Refused | Halt::Forestalled => ensure(&run, "every turn is answered", answers.len() == SENT),
+    }
+}
+
+/// Where programs of a user are, below the home.
+const PLACE: &str = ".local/bin/tidelog";
+
+/// A program that is there, but not on PATH.
+fn write_program(stage: &Stage) -> Result<PathBuf, Fault> {
+    let place = stage.home().join(PLACE);
+    let text = format!("#!/bin/sh\necho ran >> '{}'\necho high water at 6\n", stage.folder("ran").display());
+    stage.write_home(PLACE, &text)?;
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
+    Ok(place)
+}
+
+fn suggest(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault> {
+    let stage = Stage::set(agent, tools)?;
+    let place = write_program(&stage)?;
+    let again = format!("{} spring", place.display());
+    let run =
+        stage.play(&[shell("tidelog spring"), shell("tidelog spring"), shell(again), Turn::Say("done")])?;
+    let answers = &run.received.answers;
+    ensure(&run, "every turn is answered", answers.len() == 3)?;
+    ensure(&run, "the second call is refused", words.heard(&answers[1]) == Some(Rung::Refusal))?;
+    ensure(&run, "the place is named with the failure", answers[0].contains(PLACE))?;
+    ensure(&run, "and with the refusal", answers[1].contains(PLACE))?;
+    ensure(&run, "what was suggested runs", ran(&stage) == 1 && answers[2].contains("high water"))
+}
+
+fn rewrite(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(), Fault> {
+    let stage = Stage::set(agent, tools)?;
+    stage.write_home(".config/unstuck/config.toml", "[rewrite]\nmode = \"auto\"\n")?;
+    write_program(&stage)?;
+    let run = stage.play(&[shell("tidelog spring"), shell("tidelog spring"), Turn::Say("done")])?;
+    let answers = &run.received.answers;
+    ensure(&run, "every turn is answered", answers.len() == 2)?;
+    ensure(&run, "the second call runs", ran(&stage) == 1 && answers[1].contains("high water"))?;
+    ensure(&run, "the model is told from where", answers[1].contains(PLACE))?;
+    let rewritten = stage.timeline()?.iter().any(|event| event["event"] == "tool:rewritten");
+    ensure(&run, "it is in the timeline", rewritten)
+}
+
 fn broken(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault> {
     let stage = Stage::set(agent, tools)?;
     write_check(&stage)?;
@@ -336,11 +414,8 @@ fn one_call(stage: &Stage, words: &Words) -> Result<(), Fault> {
     ensure(&run, "both turns are answered", answers.len() == 2)?;
     ensure(&run, "the failing call ran", ran(stage) == before + 1 && answers[0].contains(GAUGES))?;
     ensure(&run, "so did the other", answers[1].contains("low water"))?;
-    ensure(
-        &run,
-        "nothing of ours is heard",
-        answers.iter().all(|it| words.heard(it).is_none() && !it.contains("nonsense")),
-    )
+    // Nonsense that is printed where agents take plain text for context (a person's prompt) is theirs to show.
+    ensure(&run, "nothing of ours is heard", answers.iter().all(|answer| words.heard(answer).is_none()))
 }
 
 /// Puts a shell script where the binary was.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -66,10 +67,18 @@ impl Stage {
         folder.disable_cleanup(tools.keep);
         let model = Model::start(agent.dialect)?;
         let stage = Stage { agent, tools: tools.clone(), folder, model, env: Vec::new() };
-        for path in [stage.home(), stage.project(), stage.folder("tmp"), stage.folder("bin")] {
+        for path in [
+            stage.home(),
+            stage.project(),
+            stage.folder("tmp"),
+            stage.folder("bin"),
+            stage.folder("programs"),
+        ] {
             fs::create_dir_all(path)?;
         }
         fs::copy(&tools.unstuck, stage.unstuck())?;
+        let installed = tools.cache.place(agent.package).join("node_modules").join(agent.program);
+        symlink(installed, stage.program())?;
         stage.write("README.md", "# Tide tables\n")?;
         for words in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-qm", "begin"]] {
             let mut git = stage.clean("git");
@@ -127,9 +136,9 @@ impl Stage {
         self.model.port()
     }
 
-    /// Where the agent's package lies.
+    /// The agent's program, which is on the path under its own name.
     pub fn program(&self) -> PathBuf {
-        self.tools.cache.place(self.agent.package).join("node_modules")
+        self.folder("programs").join(self.agent.name)
     }
 
     /// The place of another package.
@@ -150,7 +159,8 @@ impl Stage {
     /// A program with an environment from nothing.
     pub fn clean(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
-        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.tools.cache.node().display());
+        let (programs, node) = (self.folder("programs"), self.tools.cache.node());
+        let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", programs.display(), node.display());
         command.env_clear().env("PATH", path).env("HOME", self.home()).env("TMPDIR", self.folder("tmp"));
         command.env("TERM", "dumb").env("LANG", "C.UTF-8").env("SHELL", "/bin/bash").env("NO_COLOR", "1");
         command.envs(self.env.iter().map(|(name, value)| (*name, value)));

@@ -5,19 +5,23 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Sight, TASK, full};
+use super::{Agent, Halt, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
 use crate::e2e::stage::Stage;
 
 /// Its native binary is called: the script in front of it only looks for that.
-const NATIVE: &str =
-    if cfg!(target_arch = "aarch64") { "claude-code-linux-arm64" } else { "claude-code-linux-x64" };
+const NATIVE: &str = if cfg!(target_arch = "aarch64") {
+    "@anthropic-ai/claude-code-linux-arm64/claude"
+} else {
+    "@anthropic-ai/claude-code-linux-x64/claude"
+};
 
 pub const CLAUDE: Agent = Agent {
     name: "claude",
     package: Package { name: "claude", package: "@anthropic-ai/claude-code", version: "2.1.325" },
+    program: NATIVE,
     needs: &[],
     dialect: Dialect::Anthropic,
     prepare,
@@ -26,6 +30,8 @@ pub const CLAUDE: Agent = Agent {
     sight: Sight {
         malformed: Ok(()),
         failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halt: Halt::Heeded,
         complaint: Ok(|line| {
             line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
         }),
@@ -40,8 +46,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let native = stage.program().join("@anthropic-ai").join(NATIVE).join("claude");
-    let mut command = stage.clean(native);
+    let mut command = stage.clean(stage.program());
     command.args([
         "-p",
         TASK,

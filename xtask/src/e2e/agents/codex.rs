@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, Sight, TASK};
+use super::{Agent, Halt, IS_NOT_TOLD, Sight, TASK};
 use crate::Fault;
 use crate::e2e::model::{Arguments, Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -14,6 +14,7 @@ use crate::e2e::stage::Stage;
 pub const CODEX: Agent = Agent {
     name: "codex",
     package: Package { name: "codex", package: "@openai/codex", version: "0.166.0" },
+    program: ".bin/codex",
     needs: &[],
     dialect: Dialect::Responses,
     prepare,
@@ -22,6 +23,8 @@ pub const CODEX: Agent = Agent {
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Err("no hook of it is told of patches that do not fit"),
+        rewrites: Err("it takes another input only together with an approval, which is not ours to give"),
+        halt: Halt::Refused,
         complaint: Ok(|line| line.starts_with("hook: ") && line.ends_with(" Failed")),
     },
     settings: &[".codex/config.toml", ".codex/hooks.json"],
@@ -38,6 +41,9 @@ approval_policy = "never"
 [analytics]
 enabled = false
 
+[features]
+plugins = false
+
 [model_providers.scripted]
 name = "scripted"
 base_url = "http://127.0.0.1:{}/v1"
@@ -52,7 +58,7 @@ stream_max_retries = 0
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/codex"));
+    let mut command = stage.clean(stage.program());
     // A person approves the hooks once, by hand; the scripted run cannot.
     command.args(["exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]);
     command.arg(TASK);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -14,12 +14,19 @@ use crate::e2e::stage::Stage;
 pub const COPILOT: Agent = Agent {
     name: "copilot",
     package: Package { name: "copilot", package: "@github/copilot", version: "1.0.102" },
+    program: ".bin/copilot",
     needs: &[],
     dialect: Dialect::Chat,
     prepare,
     start,
     call,
-    sight: Sight { malformed: Ok(()), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    sight: Sight {
+        malformed: Ok(()),
+        failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halt: Halt::Refused,
+        complaint: Err(SAYS_NOTHING),
+    },
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
 };
 
@@ -29,7 +36,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/copilot"));
+    let mut command = stage.clean(stage.program());
     command.args(["--allow-all", "--no-auto-update", "--no-ask-user", "-p", TASK]);
     command.arg("--log-dir").arg(stage.folder("logs"));
     command

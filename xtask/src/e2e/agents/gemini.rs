@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -14,12 +14,19 @@ use crate::e2e::stage::Stage;
 pub const GEMINI: Agent = Agent {
     name: "gemini",
     package: Package { name: "gemini", package: "@google/gemini-cli", version: "0.61.0" },
+    program: ".bin/gemini",
     needs: &[],
     dialect: Dialect::Gemini,
     prepare,
     start,
     call,
-    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    sight: Sight {
+        malformed: Err(IS_NOT_TOLD),
+        failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halt: Halt::Heeded,
+        complaint: Err(SAYS_NOTHING),
+    },
     settings: &[".gemini/settings.json"],
 };
 
@@ -35,7 +42,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/gemini"));
+    let mut command = stage.clean(stage.program());
     command.args(["--model", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
     command.env("GEMINI_API_KEY", "dummy").env("GEMINI_CLI_TRUST_WORKSPACE", "true").env("CI", "1");
     command.env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", stage.port()));

@@ -32,6 +32,8 @@ pub struct Agent {
     pub name: &'static str,
     /// Where it comes from.
     pub package: Package,
+    /// What is started, below `node_modules`.
+    pub program: &'static str,
     /// Further packages that it needs.
     pub needs: &'static [Package],
     /// How it talks to its model.
@@ -55,8 +57,23 @@ pub struct Sight {
     pub malformed: Result<(), &'static str>,
     /// Does an edit that finds nothing to replace?
     pub failed_edits: Result<(), &'static str>,
+    /// Does it let a hook change a call without allowing it, too?
+    pub rewrites: Result<(), &'static str>,
+    /// What becomes of a run that a hook wants stopped.
+    pub halt: Halt,
     /// Does the agent say that a hook's answer was no good? Then such a line of its log or of its standard error is this.
     pub complaint: Result<fn(&str) -> bool, &'static str>,
+}
+
+/// What becomes of a run that a hook wants stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Halt {
+    /// It is stopped.
+    Heeded,
+    /// It goes on, and the call is refused again and again.
+    Refused,
+    /// The agent ends it by itself before that, and cannot be told not to.
+    Forestalled,
 }
 
 impl Agent {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -16,12 +16,16 @@ use crate::e2e::stage::Stage;
 const PLUGIN: Package =
     Package { name: "opencode-plugin", package: "@opencode-ai/plugin", version: "1.18.33" };
 
-const NATIVE: &str =
-    if cfg!(target_arch = "aarch64") { "opencode-linux-arm64" } else { "opencode-linux-x64" };
+const NATIVE: &str = if cfg!(target_arch = "aarch64") {
+    "opencode-linux-arm64/bin/opencode"
+} else {
+    "opencode-linux-x64/bin/opencode"
+};
 
 pub const OPENCODE: Agent = Agent {
     name: "opencode",
     package: Package { name: "opencode", package: "opencode-ai", version: "1.18.33" },
+    program: NATIVE,
     needs: &[PLUGIN],
     dialect: Dialect::Chat,
     prepare,
@@ -30,6 +34,8 @@ pub const OPENCODE: Agent = Agent {
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Ok(()),
+        rewrites: Ok(()),
+        halt: Halt::Refused,
         complaint: Err("our own plugin reads the answers"),
     },
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],
@@ -55,7 +61,7 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(NATIVE).join("bin/opencode"));
+    let mut command = stage.clean(stage.program());
     command.args(["run", "--print-logs", "--log-level", "WARN", "--format", "json"]);
     command.args(["--model", "scripted/scripted", TASK]);
     for switch in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {

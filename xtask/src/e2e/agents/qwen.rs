@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -14,12 +14,19 @@ use crate::e2e::stage::Stage;
 pub const QWEN: Agent = Agent {
     name: "qwen",
     package: Package { name: "qwen", package: "@qwen-code/qwen-code", version: "0.24.4" },
+    program: ".bin/qwen",
     needs: &[],
     dialect: Dialect::Chat,
     prepare,
     start,
     call,
-    sight: Sight { malformed: Err(IS_NOT_TOLD), failed_edits: Ok(()), complaint: Err(SAYS_NOTHING) },
+    sight: Sight {
+        malformed: Err(IS_NOT_TOLD),
+        failed_edits: Ok(()),
+        rewrites: Err("it ignores another input"),
+        halt: Halt::Forestalled,
+        complaint: Err(SAYS_NOTHING),
+    },
     settings: &[".qwen/settings.json"],
 };
 
@@ -27,13 +34,16 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
     let settings = json!({
         "security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": false},
         "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
+        // Through a terminal it loses what a short command prints, when the machine is busy.
+        "tools": {"shell": {"enableInteractiveShell": false}},
+        // Its own guard against loops would end a scenario before ours is seen.
         "model": {"skipLoopDetection": true},
     });
     stage.write_home(".qwen/settings.json", &format!("{settings:#}\n"))
 }
 
 fn start(stage: &Stage) -> Command {
-    let mut command = stage.clean(stage.program().join(".bin/qwen"));
+    let mut command = stage.clean(stage.program());
     command.args(["--auth-type", "openai", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
     command.env("OPENAI_API_KEY", "dummy").env("OPENAI_MODEL", "scripted").env("CI", "1");
     command.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{}/v1", stage.port()));
