@@ -72,7 +72,7 @@ pub const SCENARIOS: [Scenario; 15] = [
     },
     Scenario {
         name: "masked",
-        states: "a failure behind `| tail` or `|| true` is seen as one",
+        states: "a failure behind `| head` or `|| true` is seen as one",
         applies: EVERYONE,
         play: masked,
     },
@@ -126,12 +126,18 @@ pub const SCENARIOS: [Scenario; 15] = [
 /// A check that fails for a reason which no rule knows, and counts how often it really ran.
 const CHECK: &str = "sh check.sh";
 
+/// Scripts stay a moment after their last word: Qwen Code at times loses what a command prints just before its end.
+const LINGER: &str = "sleep 0.2";
+
 /// What it prints.
 const GAUGES: &str = "gauge 7 disagrees with gauge 4";
 
 fn write_check(stage: &Stage) -> Result<(), Fault> {
     let ran = stage.folder("ran");
-    stage.write("check.sh", &format!("echo ran >> '{}'\necho '{GAUGES}' >&2\nexit 1\n", ran.display()))
+    stage.write(
+        "check.sh",
+        &format!("echo ran >> '{}'\necho '{GAUGES}' >&2\n{LINGER}\nexit 1\n", ran.display()),
+    )
 }
 
 /// How often the check ran.
@@ -202,7 +208,7 @@ fn other_way(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), 
     let stage = Stage::set(agent, tools)?;
     write_check(&stage)?;
     stage.write("level.txt", "depth=1\n")?;
-    stage.write("other.sh", "cat level.txt\n")?;
+    stage.write("other.sh", &format!("cat level.txt\n{LINGER}\n"))?;
     let run = stage.play(&[
         shell(CHECK),
         shell(CHECK),
@@ -237,7 +243,7 @@ fn edit_and_test(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<
     stage.write("level.txt", "depth=1\n")?;
     let ran_file = stage.folder("ran");
     let test = format!(
-        "echo ran >> '{}'\necho \"FAILED: wanted depth=9, got $(cat level.txt)\"\nexit 1\n",
+        "echo ran >> '{}'\necho \"FAILED: wanted depth=9, got $(cat level.txt)\"\n{LINGER}\nexit 1\n",
         ran_file.display()
     );
     stage.write("test.sh", &test)?;
@@ -290,7 +296,7 @@ fn spoken_of(stage: &Stage, run: &Run, words: &Words, from: usize) -> Result<(),
 fn parallel(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault> {
     let stage = Stage::set(agent, tools)?;
     write_check(&stage)?;
-    stage.write("tide.sh", "echo 'tide table 12 has no row for March' >&2\nexit 4\n")?;
+    stage.write("tide.sh", &format!("echo 'tide table 12 has no row for March' >&2\n{LINGER}\nexit 4\n"))?;
     let both = || Turn::Calls(vec![Step::Shell(CHECK.to_owned()), Step::Shell("sh tide.sh".to_owned())]);
     let run = stage.play(&[both(), both(), Turn::Say("done")])?;
     let failures = errors(&stage.timeline()?);
@@ -319,11 +325,14 @@ fn errors(timeline: &[Value]) -> Vec<String> {
 
 fn masked(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(), Fault> {
     let stage = Stage::set(agent, tools)?;
-    let masks = [("build", "tide", "sh build.sh 2>&1 | tail -5"), ("pack", "ebb", "sh pack.sh || true")];
+    let masks = [("build", "tide", "sh build.sh 2>&1 | head -5"), ("pack", "ebb", "sh pack.sh || true")];
     for (script, name, _) in masks {
         let error = format!("error[E0425]: cannot find value `{name}` in this scope");
         let last = "error: could not compile `harbour` (bin \"harbour\") due to 1 previous error";
-        stage.write(&format!("{script}.sh"), &format!("echo '{error}'\necho '{last}'\nexit 101\n"))?;
+        stage.write(
+            &format!("{script}.sh"),
+            &format!("echo '{error}'\necho '{last}'\n{LINGER}\nexit 101\n"),
+        )?;
     }
     let mut turns: Vec<Turn> = masks.iter().map(|(_, _, command)| shell(*command)).collect();
     turns.push(Turn::Say("done"));
@@ -361,7 +370,10 @@ const PLACE: &str = ".local/bin/tidelog";
 /// A program that is there, but not on PATH.
 fn write_program(stage: &Stage) -> Result<PathBuf, Fault> {
     let place = stage.home().join(PLACE);
-    let text = format!("#!/bin/sh\necho ran >> '{}'\necho high water at 6\n", stage.folder("ran").display());
+    let text = format!(
+        "#!/bin/sh\necho ran >> '{}'\necho high water at 6\n{LINGER}\n",
+        stage.folder("ran").display()
+    );
     stage.write_home(PLACE, &text)?;
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
     Ok(place)
@@ -409,7 +421,7 @@ fn broken(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fau
 
 fn one_call(stage: &Stage, words: &Words) -> Result<(), Fault> {
     let before = ran(stage);
-    let run = stage.play(&[shell(CHECK), shell("echo low water"), Turn::Say("done")])?;
+    let run = stage.play(&[shell(CHECK), shell(format!("echo low water; {LINGER}")), Turn::Say("done")])?;
     let answers = &run.received.answers;
     ensure(&run, "both turns are answered", answers.len() == 2)?;
     ensure(&run, "the failing call ran", ran(stage) == before + 1 && answers[0].contains(GAUGES))?;
