@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use unstuck_judge::Lang;
@@ -154,7 +155,7 @@ impl Cellar {
             keeper: self.keeper(cleaner, store.wait_before, store.wait_after),
             cleaner,
             deadline: None,
-            rewriter: Some(Rewriter { settings: self.settings.rewrite(), home: self.home.clone() }),
+            rewriter: Some(Rc::new(Rewriter { settings: self.settings.rewrite(), home: self.home.clone() })),
             bounds: Bounds { input: bytes(output.input), head: bytes(output.head), tail: bytes(output.tail) },
             lang: self.lang(),
         }

@@ -1,11 +1,12 @@
 //! The desk behind every door: what happened is judged and cleaned here, and handed down to the store. Doors differ only in
 //! how they read what comes in and how they say what goes out.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use unstuck_judge::retry::Draw;
 use unstuck_judge::{Again, Call, Lang, Observation, Rules};
-use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
+use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Instead, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -29,7 +30,7 @@ pub(crate) struct Desk<'a> {
     /// When this process has to end, where it has to.
     pub(crate) deadline: Option<Arc<Deadline>>,
     /// Proposes calls in place of those that fail; nobody does where they failed long ago, and perhaps elsewhere.
-    pub(crate) rewriter: Option<Rewriter>,
+    pub(crate) rewriter: Option<Rc<Rewriter>>,
     pub(crate) bounds: Bounds,
     pub(crate) lang: Lang,
 }
@@ -49,11 +50,16 @@ pub(crate) struct Result<'a> {
 }
 
 impl Desk<'_> {
-    /// A call is asked for.
-    pub(crate) fn before(&mut self, who: Who, key: &str, call: &Call, user_spoke: bool, now: u64) -> Answer {
+    /// A call is asked for. It may run with other words where it would be refused as it is.
+    pub(crate) fn before(&mut self, asked: Asked, now: u64, instead: Option<Instead<'_>>) -> Answer {
+        self.guarded(&Entry::Asked(Box::new(asked)), now, instead)
+    }
+
+    /// A call as it is asked for.
+    pub(crate) fn asked(&self, who: Who, key: &str, call: &Call, user_spoke: bool) -> Asked {
         let mut asked = Asked::new(self.cleaner, &self.bounds, who, key, call);
         asked.user_spoke = user_spoke;
-        self.note(&Entry::Asked(Box::new(asked)), now)
+        asked
     }
 
     /// A call ended. The report is there for every result, a success too.
@@ -65,8 +71,7 @@ impl Desk<'_> {
         now: u64,
     ) -> (Answer, Report) {
         let call = &result.observation.call;
-        let mut asked = Asked::new(self.cleaner, &self.bounds, who, result.key, call);
-        asked.user_spoke = result.user_spoke;
+        let asked = self.asked(who, result.key, call, result.user_spoke);
         let report = Report::new(rules.diagnose(result.observation), call, self.lang);
         let mut ended =
             Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
@@ -105,10 +110,15 @@ impl Desk<'_> {
 
     /// Anything that happened.
     pub(crate) fn note(&mut self, entry: &Entry, now: u64) -> Answer {
+        self.guarded(entry, now, None)
+    }
+
+    /// Keeps an entry so that it is not lost when time runs out meanwhile.
+    fn guarded(&mut self, entry: &Entry, now: u64, instead: Option<Instead<'_>>) -> Answer {
         if let Some(deadline) = &self.deadline {
             deadline.hold(entry);
         }
-        let answer = self.keeper.keep(entry, now);
+        let answer = self.keeper.keep_or(entry, now, instead);
         if let Some(deadline) = &self.deadline {
             deadline.let_go();
         }

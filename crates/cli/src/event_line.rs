@@ -201,10 +201,15 @@ fn retry(body: &Value, lang: Lang) -> String {
     let (Some(attempt), Some(wait)) = (body["attempt"].as_u64(), body["wait_ms"].as_u64()) else {
         return text(&body["text"]).into_owned();
     };
-    let (of, wait, because) = (text(&body["of"]), moment::span(wait), text(&body["because"]));
+    let (of, wait, because) = (body["of"].as_u64(), moment::span(wait), text(&body["because"]));
+    let of = of.map(|of| match lang {
+        Lang::En => format!(" of {of}"),
+        Lang::Zh => format!("（共 {of} 次）"),
+    });
+    let of = of.unwrap_or_default();
     match lang {
-        Lang::En => format!("attempt {attempt} of {of}, waiting {wait}, because {because}"),
-        Lang::Zh => format!("第 {attempt} 次尝试（共 {of} 次），等待 {wait}，原因：{because}"),
+        Lang::En => format!("attempt {attempt}{of}, waiting {wait}, because {because}"),
+        Lang::Zh => format!("第 {attempt} 次尝试{of}，等待 {wait}，原因：{because}"),
     }
 }
 

@@ -65,7 +65,8 @@ impl<'a> Recorder<'a> {
         };
         let now = cellar::now();
         let who = self.who(call, asked_at);
-        let answer = self.desk.before(who, &key, &call.observation.call, call.new_user_turn, now);
+        let asked = self.desk.asked(who, &key, &call.observation.call, call.new_user_turn);
+        let answer = self.desk.before(asked, now, None);
         self.check(&answer)?;
         let result = desk::Result {
             key: &key,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::{self, Rewrite};
 use unstuck_judge::{Call, Kind};
 
@@ -21,6 +22,13 @@ pub(crate) struct Because<'a> {
     pub(crate) rule: &'a str,
     /// The line that shows it.
     pub(crate) line: Option<&'a str>,
+}
+
+impl<'a> Because<'a> {
+    /// What was kept of an earlier call.
+    pub(crate) fn of(reason: &'a Reason) -> Because<'a> {
+        Because { kind: reason.kind, rule: &reason.rule, line: Some(&reason.line) }
+    }
 }
 
 impl Rewriter {

@@ -112,7 +112,7 @@ pub(crate) fn pull(
                 who: asked.who.clone(),
                 key: asked.key.clone(),
                 attempt: next,
-                of,
+                of: Some(of),
                 wait_ms: time::span_ms(wait),
                 because: finding.kind,
             };

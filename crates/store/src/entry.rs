@@ -268,8 +268,8 @@ pub struct Retrying {
     pub key: Clean,
     /// Which attempt comes next, counted from 1.
     pub attempt: u32,
-    /// How many there are at most.
-    pub of: u32,
+    /// How many there are at most, where somebody counts.
+    pub of: Option<u32>,
     /// How long it waits first.
     pub wait_ms: u64,
     /// Why it failed.

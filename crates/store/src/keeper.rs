@@ -13,7 +13,7 @@ use crate::error::{Foreign, StoreError};
 use crate::filesystem::Filesystem;
 use crate::hook_times::{self, Phase};
 use crate::record::{Bench, Clerk, Said};
-use crate::rewritten::Rewritten;
+use crate::rewritten::Instead;
 use crate::root::Root;
 use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
@@ -104,13 +104,18 @@ impl<'a> Keeper<'a> {
 
     /// Keeps one entry.
     pub fn keep(&mut self, entry: &Entry, now: u64) -> Answer {
+        self.keep_or(entry, now, None)
+    }
+
+    /// Keeps one entry. A call that is about to be refused runs with other words where `instead` finds some.
+    pub fn keep_or(&mut self, entry: &Entry, now: u64, instead: Option<Instead<'_>>) -> Answer {
         let root = match &self.root {
             Ok(root) => root.clone(),
             Err(why) => return Answer { said: Said::default(), kept: Kept::Lost { why: why.clone() } },
         };
-        let result = match self.record(&root, entry, now) {
+        let result = match self.record(&root, entry, now, instead) {
             Err(StoreError::Damaged { .. }) => {
-                self.look_again(&root, now).and_then(|()| self.record(&root, entry, now))
+                self.look_again(&root, now).and_then(|()| self.record(&root, entry, now, instead))
             }
             result => result,
         };
@@ -137,12 +142,18 @@ impl<'a> Keeper<'a> {
             let what = format!("a damaged database was set aside as {}", folder.display());
             let fault =
                 OwnFault { at: now, part: Clean::from("store"), what: self.around.cleaner.line(&what, 400) };
-            self.record(root, &Entry::OwnFault(fault), now)?;
+            self.record(root, &Entry::OwnFault(fault), now, None)?;
         }
         Ok(())
     }
 
-    fn record(&mut self, root: &Root, entry: &Entry, now: u64) -> Result<Said, StoreError> {
+    fn record(
+        &mut self,
+        root: &Root,
+        entry: &Entry,
+        now: u64,
+        instead: Option<Instead<'_>>,
+    ) -> Result<Said, StoreError> {
         let patience = match entry {
             Entry::Asked(_) => self.around.patience.before,
             Entry::Ended(_)
@@ -162,7 +173,7 @@ impl<'a> Keeper<'a> {
             let store = opened(&mut self.store, root, patience, now)?;
             store.write(|connection| {
                 let taken = take_in(around, connection, &spool, now)?;
-                Ok((write(around, connection, entry, false)?, taken))
+                Ok((write(around, connection, entry, Now::Yes(instead))?, taken))
             })?
         };
         spool.settle(taken);
@@ -174,14 +185,6 @@ impl<'a> Keeper<'a> {
         let not_ours =
             |why| StoreError::NotOurs { path: self.around.root.to_owned(), why: Foreign::Found(why) };
         self.root.clone().map_err(not_ours)
-    }
-
-    /// A refused call runs after all, with another input. Says whether that could be recorded: what is not recorded does not
-    /// happen.
-    pub fn rewritten(&mut self, call: i64, rewritten: &Rewritten<'_>, now: u64) -> bool {
-        let Some(store) = &mut self.store else { return false };
-        let lang = self.around.bench.lang;
-        store.write(|connection| rewritten.record(connection, call, now, lang)).unwrap_or(false)
     }
 
     /// Writes down how long this process took.
@@ -277,13 +280,25 @@ fn take_in(
     }
 }
 
+/// Does somebody wait for the answer?
+enum Now<'a> {
+    /// Yes, and may have other words for a call that is refused.
+    Yes(Option<Instead<'a>>),
+    /// No: it comes from the spool.
+    Late,
+}
+
 fn write(
     around: &Surroundings<'_>,
     connection: &Connection,
     entry: &Entry,
-    late: bool,
+    now: Now<'_>,
 ) -> Result<Said, rusqlite::Error> {
-    let clerk = Clerk { connection, bench: &around.bench, is_alive: around.is_alive, late };
+    let (late, instead) = match now {
+        Now::Yes(instead) => (false, instead),
+        Now::Late => (true, None),
+    };
+    let clerk = Clerk { connection, bench: &around.bench, is_alive: around.is_alive, late, instead };
     match entry {
         Entry::Asked(asked) => clerk.asked(asked),
         Entry::Ended(ended) => clerk.ended(ended),
@@ -310,7 +325,7 @@ impl Take for Late<'_> {
     /// One entry that the tables refuse must not keep all others from being taken in.
     fn entry(&self, entry: &Entry) -> Result<(), rusqlite::Error> {
         self.connection.execute_batch("SAVEPOINT late")?;
-        match write(self.around, self.connection, entry, true) {
+        match write(self.around, self.connection, entry, Now::Late) {
             Ok(_) => self.connection.execute_batch("RELEASE late"),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 self.connection.execute_batch("ROLLBACK TO late; RELEASE late")?;
@@ -323,6 +338,6 @@ impl Take for Late<'_> {
     fn unreadable(&self, line: &str) -> Result<(), rusqlite::Error> {
         let what = self.around.cleaner.line(&format!("a line of the spool cannot be read: {line}"), 200);
         let fault = OwnFault { at: self.now, part: Clean::from("spool"), what };
-        write(self.around, self.connection, &Entry::OwnFault(fault), true).map(|_| ())
+        write(self.around, self.connection, &Entry::OwnFault(fault), Now::Late).map(|_| ())
     }
 }

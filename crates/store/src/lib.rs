@@ -73,7 +73,7 @@ pub use purge::{CopiesToo, Purge, Purged};
 pub use record::{Bench, Said};
 pub use removal::Removed;
 pub use retention::{Retention, Size};
-pub use rewritten::Rewritten;
+pub use rewritten::{Instead, Rewritten};
 pub use root::Root;
 pub use seal::Sealed;
 pub use spool::{leave_word, note_crash};

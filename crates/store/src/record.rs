@@ -18,6 +18,7 @@ use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Which, Who
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
+use crate::rewritten::{Instead, Rewritten};
 use crate::stance::Stance;
 use crate::state::CallState;
 use crate::{life, problem, seal, standing};
@@ -55,6 +56,8 @@ pub struct Said {
     pub stance: Stance,
     /// The rule behind a refusal.
     pub charge: Option<String>,
+    /// What was exchanged in a call that would have been refused.
+    pub rewritten: Option<Rewritten>,
     /// The same in words, for the model.
     pub text: Option<String>,
     /// What was tried, for the person who has to decide.
@@ -75,6 +78,8 @@ pub(crate) struct Clerk<'a> {
     pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
     /// Late entries come from the spool: what they asked has been answered already, with silence.
     pub(crate) late: bool,
+    /// Finds other words for a call that is about to be refused.
+    pub(crate) instead: Option<Instead<'a>>,
 }
 
 impl Clerk<'_> {
@@ -107,7 +112,11 @@ impl Clerk<'_> {
             self.settle(session, asked, moved, &mut said)?;
             world = Some(moved);
         }
-        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
+        let rung = match (&said.rewritten, &said.decision) {
+            // What runs is not what would have been refused.
+            (Some(_), _) => Rung::Insist,
+            (None, decision) => decision.as_ref().map_or(Rung::Observe, |decision| decision.rung),
+        };
         let refused = said.stance.refuses();
         let state = if refused { CallState::Denied } else { CallState::Executing };
         let mut life = life::begun(who.at);
@@ -120,12 +129,16 @@ impl Clerk<'_> {
             self.denied(session, call, asked, &mut said)?;
         } else {
             said.bookmark = Some(self.started(session, call, attempt, asked)?);
+            if let Some(rewritten) = &said.rewritten {
+                let body = rewritten.body(self.bench.lang);
+                said.bookmark = Some(self.append(who.at, EventType::ToolRewritten, session, call, body)?);
+            }
             if let Stance::Hold { wait, because } = said.stance {
                 let retrying = Retrying {
                     who: who.clone(),
                     key: asked.key.clone(),
                     attempt,
-                    of: attempt,
+                    of: None,
                     wait_ms: time::span_ms(wait),
                     because,
                 };
@@ -307,8 +320,14 @@ impl Clerk<'_> {
         let Retrying { attempt, of, wait_ms, because, .. } = retrying;
         let seconds = *wait_ms as f64 / 1000.0;
         let text = match self.bench.lang {
-            Lang::En => format!("attempt {attempt} of {of}, waiting {seconds} s, because {because}"),
-            Lang::Zh => format!("第 {attempt}/{of} 次尝试，等待 {seconds} 秒，原因 {because}"),
+            Lang::En => {
+                let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
+                format!("attempt {attempt}{of}, waiting {seconds} s, because {because}")
+            }
+            Lang::Zh => {
+                let of = of.map(|of| format!("/{of}")).unwrap_or_default();
+                format!("第 {attempt}{of} 次尝试，等待 {seconds} 秒，原因 {because}")
+            }
         };
         let body = json!({ "attempt": attempt, "of": of, "wait_ms": wait_ms, "because": because.word(), "text": text });
         let kind = EventType::ToolRetry;

@@ -110,13 +110,19 @@ impl Clerk<'_> {
             && self.is_paired(session)?
             && !self.is_lowered(&charge, asked.who.at)?
             && !is_allowed(self.connection, &key, asked.who.at)?;
-        if counts {
+        let other_words = self.instead.filter(|_| counts).zip(decision.reason.as_ref());
+        if let Some(rewritten) = other_words.and_then(|(instead, reason)| instead(reason)) {
+            said.rewritten = Some(rewritten);
+            said.text = None;
+            said.table = None;
+        } else if counts {
             said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
             self.note_refusal(&charge, asked.who.at)?;
             let known = standing::all_known(self.connection, session)?;
-            let lang = self.bench.lang;
-            let remedy = decision.reason.as_ref().and_then(|reason| reason.remedy(lang));
-            let (tried, way_out) = (known.tried(lang), words::way_out(&key, lang));
+            let (lang, reason) = (self.bench.lang, decision.reason.as_ref());
+            let remedy = reason.and_then(|reason| reason.remedy(lang));
+            let tried = reason.and_then(|reason| known.tried(reason, lang));
+            let way_out = words::way_out(&key, lang);
             said.text = said
                 .text
                 .as_deref()

@@ -37,7 +37,7 @@ pub(crate) enum StoredEntry {
         who: StoredWho,
         key: String,
         attempt: u32,
-        of: u32,
+        of: Option<u32>,
         wait_ms: u64,
         because: String,
     },

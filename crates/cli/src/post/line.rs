@@ -30,7 +30,7 @@ impl Post<'_> {
     /// Answers a payload that cannot be read: the agent goes on, and the fault is recorded.
     pub(crate) fn refuse_line(&mut self, ui: &mut Ui, what: &str) -> Result<(), CommandError> {
         let answer = self.record_fault("hook generic", what);
-        self.print(ui, "unreadable", &Told { answer, report: None }, Some(what))
+        self.print(ui, "unreadable", &Told { answer, report: None, rewrite: None }, Some(what))
     }
 
     fn print(&self, ui: &mut Ui, event: &str, told: &Told, fault: Option<&str>) -> Result<(), CommandError> {

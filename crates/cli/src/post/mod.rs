@@ -4,14 +4,19 @@
 mod line;
 mod reply;
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_judge::Rules;
+use unstuck_judge::ladder::Reason;
 use unstuck_judge::ladder::Round;
-use unstuck_store::{Answer, Entry, Kept, NAME_MAX, OwnFault, Phase, Ruling, Which, Who};
+use unstuck_judge::rewrite::Rewrite;
+use unstuck_judge::{Call, Rules};
+use unstuck_store::{
+    Answer, Asked, Entry, Instead, Kept, NAME_MAX, OwnFault, Phase, Rewritten, Ruling, Which, Who,
+};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::hook::{Beginning, Finished, Happened, Letter, codex};
 use unstuck_wire::report::Report;
@@ -19,7 +24,8 @@ use unstuck_wire::report::Report;
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::desk::{self, Desk};
-use crate::settings::HookSettings;
+use crate::rewriter::Because;
+use crate::settings::{HookSettings, RewriteMode};
 use crate::{alive, knowledge};
 
 /// How much of the end of a conversation's file is read for what a payload leaves out.
@@ -43,6 +49,8 @@ struct Told {
     answer: Answer,
     /// The diagnosis of a failure.
     report: Option<Report>,
+    /// What runs in place of a call that would have been refused.
+    rewrite: Option<Rewrite>,
 }
 
 impl<'a> Post<'a> {
@@ -66,7 +74,8 @@ impl<'a> Post<'a> {
     fn take(&mut self, letter: &Letter, who: Who, event: &Happened, now: u64) -> Told {
         let answer = match event {
             Happened::Before { key, call, new_user_turn } => {
-                self.desk.before(who, key, call, *new_user_turn, now)
+                let asked = self.desk.asked(who, key, call, *new_user_turn);
+                return self.asked(letter, asked, call, now);
             }
             Happened::After(finished) => return self.finished(letter, who, finished, now),
             Happened::Ask { key, call } => {
@@ -86,7 +95,28 @@ impl<'a> Post<'a> {
             Happened::AgentDone => self.desk.note(&Entry::AgentDone(who), now),
             Happened::End => self.desk.note(&Entry::Over(who), now),
         };
-        Told { answer, report: None }
+        Told { answer, report: None, rewrite: None }
+    }
+
+    /// A call is asked for. Where the person wants it and the program heeds it, other words may run in its place.
+    fn asked(&mut self, letter: &Letter, asked: Asked, call: &Call, now: u64) -> Told {
+        let found = RefCell::new(None);
+        let (rewriter, cleaner) = (self.desk.rewriter.clone(), self.cleaner);
+        let instead = |reason: &Reason| {
+            let (rewrite, mode) = rewriter.as_ref()?.propose(call, Because::of(reason), &letter.cwd)?;
+            if mode != RewriteMode::Auto {
+                return None;
+            }
+            let (from, to) = (cleaner.line(&rewrite.from, 200), cleaner.line(&rewrite.to, 200));
+            let row = rewrite.row;
+            found.replace(Some(rewrite));
+            Some(Rewritten { row, from, to })
+        };
+        let heeds = letter.honours().rewrite;
+        let answer = self.desk.before(asked, now, heeds.then_some(&instead as Instead<'_>));
+        // What could not be recorded does not happen.
+        let rewrite = found.into_inner().filter(|_| answer.said.rewritten.is_some());
+        Told { answer, report: None, rewrite }
     }
 
     fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
@@ -114,7 +144,7 @@ impl<'a> Post<'a> {
         if self.tool_errors && report.is_some() {
             self.write_tool_errors(&session);
         }
-        Told { answer, report }
+        Told { answer, report, rewrite: None }
     }
 
     fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {

@@ -6,14 +6,14 @@ use std::time::Duration;
 use unstuck_judge::ladder::words;
 use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Lang};
-use unstuck_store::{Mode, Retry, Rewritten, Said, Stance};
+use unstuck_store::{Mode, Retry, Said, Stance};
 use unstuck_wire::hook::{Attended, Finished, Happened, Host, Letter, Reply};
 
-use super::Post;
+use super::{Post, Told};
 use crate::cellar;
 use crate::deadline::Deadline;
 use crate::rewriter::Because;
-use crate::settings::{self, RewriteMode};
+use crate::settings;
 
 /// No hook waits longer than this before a call is sent again: the program would give up on it.
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
@@ -28,7 +28,7 @@ impl Post<'_> {
             let told = self.take(letter, who.clone(), event, now);
             // The hook was heard once, however much it told.
             who.hook = Default::default();
-            match self.respond(letter, event, told.answer.said, deadline) {
+            match self.respond(letter, event, told, deadline) {
                 Reply::Silent => {}
                 Reply::Tell { text } => facts.push(text),
                 reply @ (Reply::Deny { .. }
@@ -39,21 +39,23 @@ impl Post<'_> {
             }
         }
         facts.dedup();
-        told(facts)
+        tell(facts)
     }
 
-    fn respond(&mut self, letter: &Letter, event: &Happened, said: Said, deadline: &Deadline) -> Reply {
+    fn respond(&self, letter: &Letter, event: &Happened, told: Told, deadline: &Deadline) -> Reply {
+        let said = told.answer.said;
         if said.mode == Mode::Shadow {
             return Reply::Silent;
         }
         let lang = self.desk.lang;
         let mut facts: Vec<String> = said.sealed.iter().map(|sealed| sealed.text(lang)).collect();
         match event {
-            Happened::Before { call, .. } => match said.stance {
-                Stance::Go => facts.extend(said.text),
-                Stance::Hold { wait, .. } => deadline.pause(wait),
-                Stance::Refuse => return self.refusal(letter, call, said),
-                Stance::Halt => return self.halt(letter, said),
+            Happened::Before { call, .. } => match (said.stance, told.rewrite) {
+                (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
+                (Stance::Go, None) => facts.extend(said.text),
+                (Stance::Hold { wait, .. }, _) => deadline.pause(wait),
+                (Stance::Refuse, _) => return self.refusal(letter, call, said),
+                (Stance::Halt, _) => return self.halt(letter, said),
             },
             Happened::After(finished) => match said.retry {
                 Some(Retry::Again { wait, attempt, of, .. })
@@ -73,40 +75,29 @@ impl Post<'_> {
             | Happened::AgentDone
             | Happened::End => {}
         }
-        told(facts)
+        tell(facts)
     }
 
     /// A call that may not run.
-    fn refusal(&mut self, letter: &Letter, call: &Call, said: Said) -> Reply {
-        let lang = self.desk.lang;
+    fn refusal(&self, letter: &Letter, call: &Call, said: Said) -> Reply {
         let reason = said.text.unwrap_or_default();
         let charge = said.decision.as_ref().and_then(|decision| decision.reason.as_ref());
-        let proposal = charge.and_then(|charge| {
-            let because = Because { kind: charge.kind, rule: &charge.rule, line: Some(&charge.line) };
-            self.desk.rewriter.as_ref()?.propose(call, because, &letter.cwd)
-        });
-        let Some((rewrite, mode)) = proposal else { return Reply::Deny { reason } };
-        if mode == RewriteMode::Auto && letter.honours().rewrite && self.is_recorded(said.call, &rewrite) {
-            let instead = match lang {
-                Lang::En => format!("The call was run with `{}` instead of `{}`.", rewrite.to, rewrite.from),
-                Lang::Zh => format!("该调用已改用 `{}` 代替 `{}` 运行。", rewrite.to, rewrite.from),
-            };
-            let text = words::joined([Some(&*rewrite.text(lang)), Some(&instead)]);
-            return Reply::Rewrite {
-                text: self.cleaner.line(&text, 600).into_string(),
-                input: rewrite.input,
-            };
-        }
-        let suggestion = self.cleaner.line(&rewrite.text(lang), 300);
-        Reply::Deny { reason: words::joined([Some(&*reason), Some(&suggestion)]) }
+        let rewriter = charge.zip(self.desk.rewriter.as_ref());
+        let proposal = rewriter
+            .and_then(|(charge, rewriter)| rewriter.propose(call, Because::of(charge), &letter.cwd))
+            .map(|(rewrite, _)| self.cleaner.line(&rewrite.text(self.desk.lang), 300));
+        Reply::Deny { reason: words::joined([Some(&*reason), proposal.as_deref()]) }
     }
 
-    /// What is not on record is not rewritten.
-    fn is_recorded(&mut self, call: Option<i64>, rewrite: &Rewrite) -> bool {
-        let Some(call) = call else { return false };
-        let (from, to) = (self.cleaner.line(&rewrite.from, 200), self.cleaner.line(&rewrite.to, 200));
-        let rewritten = Rewritten { row: rewrite.row, from: &from, to: &to };
-        self.desk.keeper.rewritten(call, &rewritten, cellar::now())
+    /// A call that runs with other words.
+    fn rewriting(&self, rewrite: Rewrite) -> Reply {
+        let lang = self.desk.lang;
+        let instead = match lang {
+            Lang::En => format!("The call was run with `{}` instead of `{}`.", rewrite.to, rewrite.from),
+            Lang::Zh => format!("该调用已改用 `{}` 代替 `{}` 运行。", rewrite.to, rewrite.from),
+        };
+        let text = words::joined([Some(&*rewrite.text(lang)), Some(&instead)]);
+        Reply::Rewrite { text: self.cleaner.line(&text, 600).into_string(), input: rewrite.input }
     }
 
     /// A run that should stop. Where a person is there to ask, the person is asked first.
@@ -136,7 +127,7 @@ impl Post<'_> {
     }
 }
 
-fn told(facts: Vec<String>) -> Reply {
+fn tell(facts: Vec<String>) -> Reply {
     match facts.is_empty() {
         true => Reply::Silent,
         false => Reply::Tell { text: facts.join("\n\n") },

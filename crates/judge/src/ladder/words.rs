@@ -74,7 +74,15 @@ pub fn way_out(key: &str, lang: Lang) -> String {
 
 /// Sentences in a row.
 pub fn joined<'a>(sentences: impl IntoIterator<Item = Option<&'a str>>) -> String {
-    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    let mut text = String::new();
+    for sentence in sentences.into_iter().flatten() {
+        // A full stop of Chinese has its own space.
+        if !text.is_empty() && !text.ends_with(['。', '：', '\n']) {
+            text.push(' ');
+        }
+        text += sentence;
+    }
+    text
 }
 
 /// A wait in words that are easily read; what is left of a second counts as a whole one.
@@ -115,15 +123,15 @@ fn strike(reason: &Reason, rung: Rung) -> Option<&'static str> {
 impl Standing {
     /// What a person needs to decide how it goes on: `Error | Attempt | Resolution`, the latest failures last.
     pub fn table(&self, lang: Lang) -> String {
-        let rows = self.latest(ROWS).map(|known| row(known, lang));
+        let rows = self.latest(ROWS, |_| true).map(|known| row(known, lang));
         let head = text_of("table.head", lang).unwrap_or_default();
         std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
     }
 
-    /// The last attempts that failed, in one sentence.
-    pub fn tried(&self, lang: Lang) -> Option<String> {
+    /// The last attempts that failed with the cause of `reason`, in one sentence.
+    pub fn tried(&self, reason: &Reason, lang: Lang) -> Option<String> {
         let attempts: Vec<String> = self
-            .latest(ATTEMPTS)
+            .latest(ATTEMPTS, |known| known.kind == reason.kind && known.line == reason.line)
             .map(|known| format!("`{}`{}", cell(&known.attempt), times(known)))
             .collect();
         let text = text_of("tried", lang).filter(|_| !attempts.is_empty())?;
@@ -133,8 +141,7 @@ impl Standing {
     /// What an agent has to know again after its memory was cut short: what it was told must not be tried again.
     pub fn reminder(&self, lang: Lang) -> Option<String> {
         let rows: Vec<String> = self
-            .latest(REMINDED)
-            .filter(|known| known.said.told >= Rung::Hint || known.said.denials > 0)
+            .latest(REMINDED, |known| known.said.told >= Rung::Hint || known.said.denials > 0)
             .map(|known| {
                 let line = quoted(&known.line, lang);
                 format!("- `{}`{}: {line} ({})", cell(&known.attempt), times(known), known.kind.title(lang))
@@ -144,9 +151,10 @@ impl Standing {
         Some(format!("{head}\n{}", rows.join("\n")))
     }
 
-    /// The latest failures, one for each call, the last of them last.
-    fn latest(&self, number: usize) -> impl Iterator<Item = &Known> {
-        let mut known: Vec<&Known> = self.known.iter().filter(|known| known.strikes > 0).collect();
+    /// The latest failures of those that are meant, one for each call, the last of them last.
+    fn latest(&self, number: usize, is_meant: impl Fn(&Known) -> bool) -> impl Iterator<Item = &Known> {
+        let is_meant = |known: &&Known| known.strikes > 0 && is_meant(known);
+        let mut known: Vec<&Known> = self.known.iter().filter(is_meant).collect();
         known.sort_by(|a, b| (a.at, &a.attempt).cmp(&(b.at, &b.attempt)));
         known.dedup_by(|a, b| a.at == b.at);
         let first = known.len().saturating_sub(number);

@@ -11,7 +11,7 @@ use super::sight::{Manner, Print, Sight, Speaker};
 use crate::call::Call;
 use crate::fingerprint;
 use crate::nature;
-use crate::shell::ParsedCall;
+use crate::shell::{self, ParsedCall};
 
 /// How our own refusals begin, so that they are not taken for failures when a host hands them back as results.
 pub const OUR_MARK: &str = "Blocked by unstuck";
@@ -19,6 +19,8 @@ pub const OUR_MARK: &str = "Blocked by unstuck";
 /// Lists are there to compare, not to keep.
 const LISTED: usize = 16;
 const NAMES: usize = 64;
+/// More words of a command line tell nobody more.
+const LABEL_WORDS: usize = 100;
 
 /// Reads a call.
 pub fn sight(call: &Call) -> Sight {
@@ -50,7 +52,7 @@ pub fn sight(call: &Call) -> Sight {
         }
     };
     Sight {
-        label: nature::shorter(&approach).to_owned(),
+        label: label(call, &approach),
         tool_name: call.tool.clone(),
         tool: Print::of(&["tool", &call.tool]),
         exact,
@@ -66,6 +68,15 @@ pub fn sight(call: &Call) -> Sight {
         polls,
         waits,
         trivial,
+    }
+}
+
+/// The call in one line: a command line as it was written, of other tools what they are asked about. What is secret in it
+/// is cut out by whoever keeps it, so only what is far too long is cut here, between words.
+fn label(call: &Call, approach: &str) -> String {
+    match shell::line(call) {
+        Some(line) => line.split_whitespace().take(LABEL_WORDS).collect::<Vec<_>>().join(" "),
+        None => nature::shorter(approach).to_owned(),
     }
 }
 
