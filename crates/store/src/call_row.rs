@@ -8,22 +8,23 @@ use unstuck_wire::clean::Clean;
 use crate::entry::{Asked, Ended, Finding, Who};
 use crate::heard;
 use crate::record::{Clerk, Said};
+use crate::rewritten::Rewritten;
 use crate::state::CallState;
 
 /// The call with the host's name for it. That the name is not empty must be said: SQLite uses an index over such names only
 /// where it can see that.
-const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge
+const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND key = ?2 AND key <> ''";
 
 /// The first open call of those that are alike and have no name.
-const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge
+const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
     ORDER BY id LIMIT 1";
 
 /// The latest open call that is the same, whatever its name.
-const FIND_SAME: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge
+const FIND_SAME: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND state = 'executing' ORDER BY id DESC LIMIT 1";
 
@@ -44,6 +45,8 @@ pub(crate) struct Found {
     pub(crate) rung_before: Rung,
     /// The rule behind its refusal.
     pub(crate) charge: Option<String>,
+    /// What is still to be said of it, with its result.
+    pub(crate) untold: Option<String>,
     pub(crate) life: String,
 }
 
@@ -58,6 +61,7 @@ impl Found {
             rung_before: row.get::<_, String>(4)?.parse().unwrap_or(Rung::Observe),
             life: row.get(5)?,
             charge: row.get(6)?,
+            untold: row.get(7)?,
         })
     }
 }
@@ -107,6 +111,17 @@ impl Clerk<'_> {
         self.connection
             .prepare_cached("UPDATE call SET charge = ?2, world = ?3 WHERE id = ?1")?
             .execute((call, charge, world))
+            .map(|_| ())
+    }
+
+    /// A call that runs with other words is known by what runs: its result tells nothing else.
+    pub(crate) fn note_rewritten(&self, call: i64, rewritten: &Rewritten) -> Result<(), rusqlite::Error> {
+        self.connection
+            .prepare_cached("UPDATE call SET call_print = ?2 WHERE id = ?1")?
+            .execute((call, rewritten.call.as_str()))?;
+        self.connection
+            .prepare_cached("UPDATE call_text SET untold = ?2 WHERE call = ?1")?
+            .execute((call, rewritten.tell_later.as_deref()))
             .map(|_| ())
     }
 

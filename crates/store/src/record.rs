@@ -130,6 +130,7 @@ impl Clerk<'_> {
         } else {
             said.bookmark = Some(self.started(session, call, attempt, asked)?);
             if let Some(rewritten) = &said.rewritten {
+                self.note_rewritten(call, rewritten)?;
                 let body = rewritten.body(self.bench.lang);
                 said.bookmark = Some(self.append(who.at, EventType::ToolRewritten, session, call, body)?);
             }
@@ -197,6 +198,7 @@ impl Clerk<'_> {
             attempt,
             rung_before: Rung::Observe,
             charge: None,
+            untold: None,
             life,
         })
     }
@@ -217,8 +219,13 @@ impl Clerk<'_> {
             said.decision = None;
             said.text = None;
         }
-        if let Some(text) = &said.text {
-            said.text = Some(self.with_advice(text, ended));
+        let is_old_news = said.decision.as_ref().is_some_and(|decision| {
+            let kind = decision.reason.as_ref().map(|reason| reason.kind);
+            decision.rung == Rung::Note && found.attempt > 1 && kind.is_some_and(words::explains_itself)
+        });
+        said.text = said.text.take().filter(|_| !is_old_news).map(|text| self.with_advice(&text, ended));
+        if let Some(untold) = &found.untold {
+            said.text = Some(words::joined([Some(&**untold), said.text.as_deref()]));
         }
         // What was not allowed to run did not fail.
         let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);

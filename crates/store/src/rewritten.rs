@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use unstuck_judge::Lang;
+use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::Reason;
 use unstuck_wire::clean::Clean;
 
@@ -14,6 +15,10 @@ pub struct Rewritten {
     pub from: Clean,
     /// The words that run.
     pub to: Clean,
+    /// The call that runs.
+    pub call: Fingerprint,
+    /// What the model is to be told with the result, where it cannot be told before.
+    pub tell_later: Option<Clean>,
 }
 
 /// Finds other words for a call that is about to be refused.

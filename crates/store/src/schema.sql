@@ -64,6 +64,7 @@ CREATE TABLE call_text (
     head     TEXT NOT NULL,                 -- the first of its output
     tail     TEXT NOT NULL,                 -- and the last of it
     omitted  INTEGER NOT NULL,              -- how many bytes stood between
+    untold   TEXT,                          -- what is still to be said of it, with its result
     verdict  TEXT NOT NULL,                 -- the diagnosis and what follows from it, as JSON; empty for a success
     life     TEXT NOT NULL                  -- a JSON list of {at, state, note}
 );

@@ -10,6 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_judge::fingerprint;
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
@@ -101,19 +102,21 @@ impl<'a> Post<'a> {
     /// A call is asked for. Where the person wants it and the program heeds it, other words may run in its place.
     fn asked(&mut self, letter: &Letter, asked: Asked, call: &Call, now: u64) -> Told {
         let found = RefCell::new(None);
-        let (rewriter, cleaner) = (self.desk.rewriter.clone(), self.cleaner);
+        let (rewriter, cleaner, lang) = (self.desk.rewriter.clone(), self.cleaner, self.desk.lang);
+        let honours = letter.honours();
         let instead = |reason: &Reason| {
             let (rewrite, mode) = rewriter.as_ref()?.propose(call, Because::of(reason), &letter.cwd)?;
             if mode != RewriteMode::Auto {
                 return None;
             }
             let (from, to) = (cleaner.line(&rewrite.from, 200), cleaner.line(&rewrite.to, 200));
+            let runs = Call::new(&call.tool, rewrite.input.clone());
+            let tell_later = (!honours.tell).then(|| cleaner.line(&reply::rewritten(&rewrite, lang), 600));
             let row = rewrite.row;
             found.replace(Some(rewrite));
-            Some(Rewritten { row, from, to })
+            Some(Rewritten { row, from, to, call: fingerprint::call(&runs), tell_later })
         };
-        let heeds = letter.honours().rewrite;
-        let answer = self.desk.before(asked, now, heeds.then_some(&instead as Instead<'_>));
+        let answer = self.desk.before(asked, now, honours.rewrite.then_some(&instead as Instead<'_>));
         // What could not be recorded does not happen.
         let rewrite = found.into_inner().filter(|_| answer.said.rewritten.is_some());
         Told { answer, report: None, rewrite }

@@ -91,13 +91,8 @@ impl Post<'_> {
 
     /// A call that runs with other words.
     fn rewriting(&self, rewrite: Rewrite) -> Reply {
-        let lang = self.desk.lang;
-        let instead = match lang {
-            Lang::En => format!("The call was run with `{}` instead of `{}`.", rewrite.to, rewrite.from),
-            Lang::Zh => format!("该调用已改用 `{}` 代替 `{}` 运行。", rewrite.to, rewrite.from),
-        };
-        let text = words::joined([Some(&*rewrite.text(lang)), Some(&instead)]);
-        Reply::Rewrite { text: self.cleaner.line(&text, 600).into_string(), input: rewrite.input }
+        let text = self.cleaner.line(&rewritten(&rewrite, self.desk.lang), 600).into_string();
+        Reply::Rewrite { text, input: rewrite.input }
     }
 
     /// A run that should stop. Where a person is there to ask, the person is asked first.
@@ -125,6 +120,15 @@ impl Post<'_> {
             },
         }
     }
+}
+
+/// What model and person are told of a call that runs with other words.
+pub(super) fn rewritten(rewrite: &Rewrite, lang: Lang) -> String {
+    let instead = match lang {
+        Lang::En => format!("The call was run with `{}` instead of `{}`.", rewrite.to, rewrite.from),
+        Lang::Zh => format!("该调用已改用 `{}` 代替 `{}` 运行。", rewrite.to, rewrite.from),
+    };
+    words::joined([Some(&*rewrite.text(lang)), Some(&instead)])
 }
 
 fn tell(facts: Vec<String>) -> Reply {

@@ -78,9 +78,12 @@ fn a_failure_is_explained_then_hinted_at_then_refused_with_a_way_out() {
     assert!(context(&hinted).chars().count() <= 600);
     let [refused, _] = attempt(&world, "c", "./build", UNHAPPY);
     let reason = reason(&refused);
-    for words in
-        ["Blocked by unstuck: Not run", "Tried so far: `./build` ×2", "unstuck allow ", "(generic.error-line)"]
-    {
+    for words in [
+        "Blocked by unstuck: Not run",
+        "Tried so far: `./build` ×2",
+        "unstuck allow ",
+        "(generic.error-line)",
+    ] {
         assert!(reason.contains(words), "{words}: {reason}");
     }
     // What is refused here is still refused when it is asked for again under the same name, and counted once.
@@ -203,7 +206,8 @@ fn after_a_conversation_was_shortened_what_matters_is_said_again() {
     let start = |source: &str| json!({ "session_id": "s", "cwd": "/src", "hook_event_name": "SessionStart", "source": source });
     let told = answer(&world, "claude", &start("compact"));
     assert!(
-        context(&told).contains("- `./build` ×2: output, quoted as data: ⟦error: the frobnicator is unhappy⟧")
+        context(&told)
+            .contains("- `./build` ×2: output, quoted as data: ⟦error: the frobnicator is unhappy⟧")
     );
     assert_eq!(told["hookSpecificOutput"]["hookEventName"], "SessionStart");
     assert_eq!(answer(&world, "claude", &start("resume")), Value::Null);

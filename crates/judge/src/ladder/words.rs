@@ -178,11 +178,22 @@ fn remedy_for(kind: Kind, lang: Lang) -> Option<&'static str> {
     kind.row().advice.iter().filter_map(|key| remedy(key, lang)).find(whole)
 }
 
+/// Is the output of such a failure all there is to say about it? A test or a build is run again after each change, and
+/// whoever does so need not be told twice.
+pub fn explains_itself(kind: Kind) -> bool {
+    matches!(kind, Kind::TestFailure | Kind::CodeError)
+}
+
 /// The text for a track and a rung: its own, that of the track it resembles, or the common one. What may pass by itself is
 /// explained in other words than what stays.
 fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
-    if rung == Rung::Note && reason.kind.row().category == "temporary" {
-        return text_of("passing.note", lang).unwrap_or_default();
+    let own = match rung {
+        Rung::Note if reason.kind.row().category == "temporary" => Some("passing.note"),
+        Rung::Note if explains_itself(reason.kind) => Some("plain.note"),
+        Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => None,
+    };
+    if let Some(text) = own.and_then(|key| text_of(key, lang)) {
+        return text;
     }
     let track = reason.track;
     let resembles = match track {
