@@ -5,6 +5,8 @@ use std::ops::AddAssign;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::stance;
+
 /// At most so many rows are removed under one write lock, so that hooks never wait long.
 pub(crate) const SLICE: u32 = 200;
 
@@ -52,6 +54,10 @@ pub(crate) enum Counts {
     Lower,
 }
 
+/// The allowance of a call.
+const FORGET_ALLOWANCE: &str = "DELETE FROM allowance WHERE key =
+    (SELECT substr(call_print, instr(call_print, ':') + 1, ?2) FROM call WHERE id = ?1)";
+
 /// Removes these calls. Only inside a transaction that holds the write lock.
 pub(crate) fn calls(
     connection: &Connection,
@@ -67,6 +73,8 @@ pub(crate) fn calls(
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((cause, day)) = found else { continue };
+        // What a person allowed bears the words of the call.
+        connection.prepare_cached(FORGET_ALLOWANCE)?.execute((id, stance::KEY_LETTERS))?;
         connection.prepare_cached("DELETE FROM call_text WHERE call = ?1")?.execute([id])?;
         connection.prepare_cached("DELETE FROM call WHERE id = ?1")?.execute([id])?;
         removed.calls += 1;

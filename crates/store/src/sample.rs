@@ -137,7 +137,8 @@ impl Sample {
             ..SampleCall::default()
         });
         self.sql(&format!(
-            "INSERT INTO call_text VALUES ({id}, 'curl {cause}', '{{}}', '{evidence}', '{evidence}', '', 0,
+            "INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdict, life)
+             VALUES ({id}, 'curl {cause}', '{{}}', '{evidence}', '{evidence}', '', 0,
                '{{\"kind\":\"network\"}}', '[]');
              INSERT INTO problem VALUES ('{cause}', 'network', 'net.dns', '{evidence}', '[\"Bash\"]', 1, {at}, {at}, NULL, NULL)
                ON CONFLICT DO UPDATE SET count = count + 1, last_at = {at}, title = '{evidence}';

@@ -19,7 +19,7 @@ use crate::standing;
 use crate::store::Store;
 
 /// How many letters of a call's fingerprint name it to a person.
-const KEY_LETTERS: usize = 8;
+pub(crate) const KEY_LETTERS: u32 = 8;
 /// What stands in the record of a call that only came too early.
 const EARLY: &str = "early";
 /// So many false alarms of a rule are no accident.
@@ -72,7 +72,7 @@ pub struct Allowance {
 /// The name by which refusals tell a person of a call.
 pub(crate) fn key_of(print: &Fingerprint) -> String {
     let bare = print.as_str().split_once(':').map_or(print.as_str(), |(_, bare)| bare);
-    bare.chars().take(KEY_LETTERS).collect()
+    bare.chars().take(KEY_LETTERS as usize).collect()
 }
 
 /// The last failure of the same call that passes by itself.
@@ -290,7 +290,7 @@ impl Store {
                      WHERE state = 'denied' AND substr(call_print, instr(call_print, ':') + 1, ?2) = ?1
                      ORDER BY call.id DESC LIMIT 1",
                 )?
-                .query_row((key, KEY_LETTERS as i64), |row| row.get(0))
+                .query_row((key, KEY_LETTERS), |row| row.get(0))
                 .optional()?;
             let label = label.unwrap_or_default();
             connection
