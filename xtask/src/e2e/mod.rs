@@ -30,10 +30,10 @@ use table::{Cell, Ending};
 
 use crate::{Fault, project};
 
-/// So many agents run at once: they are large programs, and times on a crowded machine fail scenarios that are right.
 /// How often a scenario is played where an agent loses outputs.
 const TRIES: usize = 3;
 
+/// So many agents run at once: they are large programs, and times on a crowded machine fail scenarios that are right.
 const AT_ONCE: usize = 2;
 
 /// What is to be done.
