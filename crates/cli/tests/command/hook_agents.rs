@@ -281,3 +281,45 @@ fn a_hook_that_has_no_answer_in_time_ends_without_a_word() {
     let log = world.run(&["log", "--json"], "");
     assert!(log.stdout().contains("a hook had no answer after 3"), "{log}");
 }
+
+#[test]
+fn where_a_hook_can_send_a_call_again_it_does_so_once() {
+    let world = patient();
+    let gemini = |event: &str| {
+        json!({
+            "session_id": "s", "cwd": "/src", "hook_event_name": event, "timestamp": "2026-11-15T15:00:00.000Z",
+            "tool_name": "run_shell_command", "tool_input": { "command": "curl -sf https://api.example/x" },
+        })
+    };
+    answer(&world, "gemini", &gemini("BeforeTool"));
+    let mut after = gemini("AfterTool");
+    after["tool_response"] = json!({
+        "llmContent": "Output: HTTP/1.1 503 Service Unavailable\nRetry-After: 1\nExit Code: 22", "returnDisplay": "",
+    });
+    let again = answer(&world, "gemini", &after);
+    let request = &again["hookSpecificOutput"]["tailToolCallRequest"];
+    assert_eq!(*request, json!({ "name": "run_shell_command", "args": after["tool_input"] }), "{again}");
+    after["original_request_name"] = json!("run_shell_command");
+    let told = answer(&world, "gemini", &after);
+    assert_eq!(told["hookSpecificOutput"]["tailToolCallRequest"], Value::Null);
+    assert!(context(&told).contains("503"), "{told}");
+    // What may have done something is never sent again by us.
+    let mut post = gemini("AfterTool");
+    post["tool_input"]["command"] = json!("curl -sf -X POST https://api.example/orders");
+    post["tool_response"] = after["tool_response"].clone();
+    let told = answer(&world, "gemini", &post);
+    assert_eq!(told["hookSpecificOutput"]["tailToolCallRequest"], Value::Null, "{told}");
+}
+
+#[test]
+fn a_program_that_runs_the_hooks_of_another_beside_its_own_is_heard_once() {
+    let world = patient();
+    world.run(&["install", "copilot", "--user"], "").complains(0, &[]);
+    let through_claude = json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "timestamp": "2026-11-15T10:00:00.000Z", "cwd": "/src",
+        "tool_name": "Bash", "tool_input": { "command": "./build" },
+        "tool_result": { "result_type": "success", "text_result_for_llm": "error: no\n<exited with exit code 1>" },
+    });
+    assert_eq!(answer(&world, "claude", &through_claude), Value::Null);
+    assert_ne!(answer(&world, "copilot", &through_claude), Value::Null);
+}
