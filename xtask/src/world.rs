@@ -125,7 +125,8 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn home(&self) -> PathBuf {
+    /// The home folder, in which programs are started.
+    pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
@@ -133,12 +134,18 @@ impl World {
     pub fn command<S: AsRef<OsStr>>(&self, before: &[S], args: &[&str]) -> Command {
         let mut words = before.iter().map(AsRef::as_ref).chain([self.unstuck.as_os_str()]);
         let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).args(args).current_dir(self.home());
+        command.args(words).args(args);
+        self.surround(&mut command);
+        command
+    }
+
+    /// Lets any program find this world's home and state, and nothing of ours but the search path.
+    pub fn surround(&self, command: &mut Command) {
+        command.current_dir(self.home());
         command.env_clear().env("HOME", self.home()).env("XDG_STATE_HOME", self.state());
         for name in ["PATH", "TMPDIR"] {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
         }
-        command
     }
 
     /// Runs `unstuck` with these arguments.

@@ -70,6 +70,9 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     connection.busy_timeout(patience.max(LEAST_PATIENCE)).map_err(&wrong)?;
     // The last to close would fold the log in, flush and delete it, and every short process is the last.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(&wrong)?;
+    // A statement that might use a partial index would be compiled once more as soon as its values are known, and a short
+    // process runs each only once. Ours name the index's condition themselves.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(&wrong)?;
     connection
         .execute_batch(
             "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;
@@ -232,5 +235,24 @@ fn is_sound(path: &Path, patience: Duration) -> Result<bool, StoreError> {
         Ok((answer, format)) => Ok(answer == "ok" && format >= migrate::FIRST),
         Err(StoreError::Damaged { .. }) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{OptionalExtension, StatementStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_statement_that_uses_a_partial_index_is_compiled_only_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("timeline.db");
+        Connection::open(&path).unwrap().execute_batch(&schema()).unwrap();
+        let connection = connect(&path, Duration::ZERO).unwrap();
+        let sql = "SELECT id FROM call WHERE session = ?1 AND key = ?2 AND key <> ''";
+        let mut statement = connection.prepare(sql).unwrap();
+        let found = statement.query_row((1, "toolu_1"), |row| row.get::<_, i64>(0)).optional();
+        assert_eq!((found, statement.get_status(StatementStatus::RePrepare)), (Ok(None), 0));
     }
 }

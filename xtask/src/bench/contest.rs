@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Fault;
+use crate::dice::Dice;
 
 /// A program that is measured, and what it reads.
 pub struct Contestant {
@@ -85,28 +86,34 @@ fn through_pipe(
     Ok((start.elapsed(), answer, said))
 }
 
-/// Lets all run `rounds` times in turn, each round beginning with the next one; returns the times of each.
-pub fn take_turns<T>(
+/// Lets all run `rounds` times in turn, each round in an order of its own, so that nobody always follows the one that leaves
+/// the processor's caches cold; returns what was measured of each.
+pub fn take_turns<T, S>(
     all: &[T],
     rounds: usize,
-    mut run: impl FnMut(&T) -> Result<Duration, Fault>,
-) -> Result<Vec<Vec<Duration>>, Fault> {
-    let mut times = vec![Vec::with_capacity(rounds); all.len()];
+    mut run: impl FnMut(&T) -> Result<S, Fault>,
+) -> Result<Vec<Vec<S>>, Fault> {
+    let mut measured: Vec<Vec<S>> = all.iter().map(|_| Vec::with_capacity(rounds)).collect();
     for contestant in all {
         run(contestant)?; // Warms caches; not counted.
     }
-    for round in 0..rounds {
-        for turn in 0..all.len() {
-            let index = (round + turn) % all.len();
-            times[index].push(run(&all[index])?);
+    let mut dice = Dice(11);
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    for _ in 0..rounds {
+        for place in (1..order.len()).rev() {
+            order.swap(place, dice.below(place as u64 + 1) as usize);
+        }
+        for &index in &order {
+            measured[index].push(run(&all[index])?);
         }
     }
-    Ok(times)
+    Ok(measured)
 }
 
 /// How one contestant compares with another, round by round.
 pub struct Ratio {
-    median: f64,
+    /// The middle one.
+    pub median: f64,
     low: f64,
     high: f64,
 }
@@ -154,13 +161,21 @@ mod tests {
     }
 
     #[test]
-    fn everybody_runs_in_every_round_and_nobody_is_always_first() {
+    fn everybody_runs_once_in_every_round_and_after_everybody_else() {
+        let (rounds, all) = (50, ['a', 'b', 'c']);
         let mut order = Vec::new();
-        let times = take_turns(&['a', 'b'], 2, |name| {
+        let measured = take_turns(&all, rounds, |name| {
             order.push(*name);
-            Ok(Duration::ZERO)
+            Ok(*name)
         });
-        assert_eq!(times.unwrap(), [[Duration::ZERO; 2], [Duration::ZERO; 2]]);
-        assert_eq!(order, ['a', 'b', 'a', 'b', 'b', 'a']);
+        assert_eq!(measured.unwrap(), all.map(|name| vec![name; rounds]));
+        for round in order.chunks(all.len()) {
+            assert!(all.iter().all(|name| round.contains(name)), "{round:?}");
+        }
+        for one in all {
+            for other in all.iter().filter(|other| **other != one) {
+                assert!(order.windows(2).any(|pair| pair == [one, *other]), "{other} never follows {one}");
+            }
+        }
     }
 }

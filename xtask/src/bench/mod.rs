@@ -3,6 +3,7 @@
 
 mod contest;
 mod filled;
+mod hook;
 mod log;
 mod store;
 
@@ -19,8 +20,6 @@ use nix::sys::resource::{UsageWho, getrusage};
 use crate::{Fault, e2e, project};
 
 const PAGE: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- measured: begin -->";
-const END: &str = "<!-- measured: end -->";
 const MEGABYTE: u64 = 1_000_000;
 
 /// A failure of two kilobytes, as an agent meets it.
@@ -41,6 +40,8 @@ enum Only {
     /// All of it.
     #[default]
     Everything,
+    /// What one hook call costs.
+    Hook,
     /// What has to do with the store.
     Store,
     /// What hooks cost in a real agent's turn.
@@ -64,6 +65,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("big") => options.big = true,
             Long("write") => options.write = true,
             Long("store") => options.only = Only::Store,
+            Value(part) if part == "hook" => options.only = Only::Hook,
             Value(part) if part == "turn" => options.only = Only::Turn,
             other => return Err(other.unexpected().into()),
         }
@@ -72,23 +74,31 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         return e2e::cost::bench(options.quick);
     }
     let programs = Programs::build()?;
-    let folder = tempfile::tempdir()?;
-    let mut report = machine();
-    if options.only == Only::Everything {
-        report += &reading_and_judging(&programs, folder.path(), &options)?;
+    let mut sections = Vec::new();
+    if options.only == Only::Everything || options.only == Only::Hook {
+        sections.push(Section { mark: "hook", report: machine() + &hook::tables(&programs, options.quick)? });
     }
-    report += &store::tables(&programs, folder.path(), options.quick)?;
-    println!("{report}");
-    match (options.write, options.only) {
-        (true, Only::Everything) => write_page(&report),
-        (true, Only::Store | Only::Turn) => {
-            Err(format!("{PAGE} is written as a whole, with no part chosen").into())
+    if options.only != Only::Hook {
+        let mut report = machine();
+        if options.only == Only::Everything {
+            report += &reading_and_judging(&programs, &options)?;
         }
+        report += &store::tables(&programs, options.quick)?;
+        sections.push(Section { mark: "all else", report });
+    }
+    for section in &sections {
+        println!("{}", section.report);
+    }
+    match (options.write, options.only) {
+        (true, Only::Everything | Only::Hook) => write_page(&sections),
+        (true, Only::Store | Only::Turn) => Err(format!("this part of {PAGE} is not written alone").into()),
         (false, _) => Ok(()),
     }
 }
 
-fn reading_and_judging(programs: &Programs, folder: &Path, options: &Options) -> Result<String, Fault> {
+fn reading_and_judging(programs: &Programs, options: &Options) -> Result<String, Fault> {
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path();
     let log = folder.join("build.log");
     log::write(File::create(&log)?, 100 * MEGABYTE)?;
     let mut report = reading(programs, "100 MB", &[&log], if options.quick { 3 } else { 9 })?;
@@ -133,7 +143,17 @@ fn machine() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
-    format!("One run on one machine: {}, {cores} cores.\n", model.unwrap_or(std::env::consts::ARCH))
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load
+        .split(' ')
+        .next()
+        .filter(|load| !load.is_empty())
+        .map(|load| format!(", load {load} at the beginning"));
+    format!(
+        "One run on one machine: {}, {cores} cores{}.\n",
+        model.unwrap_or(std::env::consts::ARCH),
+        load.unwrap_or_default()
+    )
 }
 
 /// Diagnosing a build log from a pipe, beside programs that read the same pipe.
@@ -203,11 +223,22 @@ fn ladder() -> Result<String, Fault> {
     }
 }
 
-/// Puts the report between the two marks of the page.
-fn write_page(report: &str) -> Result<(), Fault> {
+/// What was measured, and where it stands on the page.
+struct Section {
+    mark: &'static str,
+    report: String,
+}
+
+/// Puts each report between the two marks of its section.
+fn write_page(sections: &[Section]) -> Result<(), Fault> {
     let path = project::root().join(PAGE);
-    let page = fs::read_to_string(&path)?;
-    let marked = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
-    let (head, tail) = marked.ok_or_else(|| format!("{PAGE} has lost its marks {BEGIN} and {END}"))?;
-    Ok(fs::write(path, format!("{head}{BEGIN}\n{report}{END}{tail}"))?)
+    let mut page = fs::read_to_string(&path)?;
+    for Section { mark, report } in sections {
+        let (begin, end) =
+            (format!("<!-- measured, {mark}: begin -->"), format!("<!-- measured, {mark}: end -->"));
+        let marked = page.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(&end)?.1)));
+        let (head, tail) = marked.ok_or_else(|| format!("{PAGE} has lost its marks {begin} and {end}"))?;
+        page = format!("{head}{begin}\n{report}{end}{tail}");
+    }
+    Ok(fs::write(path, page)?)
 }
