@@ -7,7 +7,7 @@ use unstuck_wire::clean::Clean;
 
 use crate::entry::{Asked, Ended, Finding, Who};
 use crate::heard;
-use crate::record::{Clerk, Said};
+use crate::record::Clerk;
 use crate::rewritten::Rewritten;
 use crate::state::CallState;
 
@@ -48,6 +48,32 @@ pub(crate) struct Found {
     /// What is still to be said of it, with its result.
     pub(crate) untold: Option<String>,
     pub(crate) life: String,
+}
+
+/// A call that is asked for, as far as its asker does not say it.
+pub(crate) struct NewCall<'a> {
+    pub(crate) state: CallState,
+    /// Which attempt it is.
+    pub(crate) attempt: u32,
+    /// What the ladder said before it.
+    pub(crate) rung: Rung,
+    /// The rule behind its refusal.
+    pub(crate) charge: Option<&'a str>,
+    /// How often the session's world had moved, where somebody looked.
+    pub(crate) world: Option<u32>,
+    pub(crate) life: &'a str,
+}
+
+/// What is written down when a call ends, beside the result itself.
+pub(crate) struct Closing<'a> {
+    pub(crate) state: CallState,
+    pub(crate) took: Option<u64>,
+    /// The session had met this failure before.
+    pub(crate) repeat: bool,
+    /// What the ladder says to it.
+    pub(crate) rung: Rung,
+    pub(crate) world: u32,
+    pub(crate) life: &'a str,
 }
 
 impl Found {
@@ -101,19 +127,6 @@ impl Clerk<'_> {
             .optional()
     }
 
-    /// Why a call was refused, and where the world stood.
-    pub(crate) fn note_stance(
-        &self,
-        call: i64,
-        charge: Option<&str>,
-        world: Option<u32>,
-    ) -> Result<(), rusqlite::Error> {
-        self.connection
-            .prepare_cached("UPDATE call SET charge = ?2, world = ?3 WHERE id = ?1")?
-            .execute((call, charge, world))
-            .map(|_| ())
-    }
-
     /// A call that runs with other words is known by what runs: its result tells nothing else.
     pub(crate) fn note_rewritten(&self, call: i64, rewritten: &Rewritten) -> Result<(), rusqlite::Error> {
         self.connection
@@ -122,21 +135,6 @@ impl Clerk<'_> {
         self.connection
             .prepare_cached("UPDATE call_text SET untold = ?2 WHERE call = ?1")?
             .execute((call, rewritten.tell_later.as_deref()))
-            .map(|_| ())
-    }
-
-    /// When the same call may work again, and where the world stands now.
-    pub(crate) fn note_again(
-        &self,
-        call: i64,
-        at: u64,
-        ended: &Ended,
-        world: u32,
-    ) -> Result<(), rusqlite::Error> {
-        let again_at = ended.again_after.map(|wait| at.saturating_add(wait).cast_signed());
-        self.connection
-            .prepare_cached("UPDATE call SET again_at = ?2, world = ?3 WHERE id = ?1")?
-            .execute((call, again_at, world))
             .map(|_| ())
     }
 
@@ -156,31 +154,30 @@ impl Clerk<'_> {
         &self,
         session: i64,
         asked: &Asked,
-        state: CallState,
-        rung: Rung,
-        life: &str,
-    ) -> Result<(i64, u32), rusqlite::Error> {
+        new: &NewCall<'_>,
+    ) -> Result<i64, rusqlite::Error> {
         let at = asked.who.at.cast_signed();
-        let attempt = self.attempt(session, asked)?;
         self.connection
             .prepare_cached(
                 "INSERT INTO call (session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
-                     rung_after, repeat, owner, call_print, intent_print)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'observe', 0, ?10, ?11, ?12)",
+                     rung_after, repeat, owner, call_print, intent_print, charge, world)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'observe', 0, ?10, ?11, ?12, ?13, ?14)",
             )?
             .execute((
                 session,
                 &*asked.key,
                 &*asked.who.agent,
                 &*asked.tool,
-                state.word(),
+                new.state.word(),
                 at,
-                state.is_final().then_some(at),
-                attempt,
-                rung.word(),
+                new.state.is_final().then_some(at),
+                new.attempt,
+                new.rung.word(),
                 &*asked.who.owner,
                 asked.call_print.as_str(),
                 asked.intent_print.as_str(),
+                new.charge,
+                new.world,
             ))?;
         let call = self.connection.last_insert_rowid();
         self.connection
@@ -188,8 +185,8 @@ impl Clerk<'_> {
                 "INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdict, life)
                  VALUES (?1, ?2, ?3, '', '', '', 0, '', ?4)",
             )?
-            .execute((call, &*asked.label, &*asked.input, life))?;
-        Ok((call, attempt))
+            .execute((call, &*asked.label, &*asked.input, new.life))?;
+        Ok(call)
     }
 
     /// Which attempt this is: one more than the last, if that failed.
@@ -221,30 +218,28 @@ impl Clerk<'_> {
         ))
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(crate) fn write_ending(
         &self,
         call: i64,
         ended: &Ended,
-        state: CallState,
-        took: Option<u64>,
-        repeat: bool,
-        said: &Said,
-        life: &str,
+        closing: &Closing<'_>,
     ) -> Result<(), rusqlite::Error> {
+        let Closing { state, took, repeat, rung, world, life } = *closing;
+        let at = ended.asked.who.at;
+        let again_at = ended.again_after.map(|wait| at.saturating_add(wait).cast_signed());
         let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
         let ok = (state != CallState::Denied).then_some(state == CallState::Completed);
-        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
         self.connection
             .prepare_cached(
                 "UPDATE call SET state = ?2, ended_at = ?3, took_ms = ?4, ok = ?5, outcome = ?6, code = ?7, kind = ?8,
-                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14, sealed_from = NULL
+                     error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14, again_at = ?15,
+                     world = ?16, sealed_from = NULL
                  WHERE id = ?1",
             )?
             .execute((
                 call,
                 state.word(),
-                ended.asked.who.at.cast_signed(),
+                at.cast_signed(),
                 took.map(u64::cast_signed),
                 ok,
                 ended.outcome.word(),
@@ -256,6 +251,8 @@ impl Clerk<'_> {
                 rung.word(),
                 repeat,
                 finding.map(|finding| finding.cause.as_str()),
+                again_at,
+                world,
             ))?;
         self.connection
             .prepare_cached(

@@ -13,7 +13,7 @@ use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
 use crate::brake::{self, Attempt, Retry};
-use crate::call_row::Found;
+use crate::call_row::{Closing, Found, NewCall};
 use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::mode::{Mode, Modes};
@@ -105,11 +105,12 @@ impl Clerk<'_> {
         said.mode = mode;
         said.sealed.extend(self.dead_calls(session, who.at)?);
         // The agent has gone on by the time a late entry is read: nothing was refused.
+        let attempt = self.attempt(session, asked)?;
         let mut world = None;
         if !self.late {
             let event = Event::Asked(&asked.sight, self.moment(who));
             let moved = self.decide(session, event, &mut said)?;
-            self.settle(session, asked, moved, &mut said)?;
+            self.settle(session, asked, attempt, moved, &mut said)?;
             world = Some(moved);
         }
         let rung = match (&said.rewritten, &said.decision) {
@@ -122,8 +123,9 @@ impl Clerk<'_> {
         let mut life = life::begun(who.at);
         let note = said.text.as_deref().filter(|_| refused);
         life::add(&mut life, who.at, state, note.unwrap_or_default());
-        let (call, attempt) = self.insert(session, asked, state, rung, &life)?;
-        self.note_stance(call, said.charge.as_deref(), world)?;
+        let charge = said.charge.as_deref();
+        let new = NewCall { state, attempt, rung, charge, world, life: &life };
+        let call = self.insert(session, asked, &new)?;
         said.call = Some(call);
         if refused {
             self.denied(session, call, asked, &mut said)?;
@@ -189,14 +191,16 @@ impl Clerk<'_> {
         let mut asked = ended.asked.clone();
         asked.who.at = asked.who.at.saturating_sub(ended.took_ms.unwrap_or(0));
         let life = life::begun(asked.who.at);
-        let (id, attempt) = self.insert(session, &asked, CallState::Pending, Rung::Observe, &life)?;
-        let state = CallState::Pending;
+        let (state, rung) = (CallState::Pending, Rung::Observe);
+        let attempt = self.attempt(session, &asked)?;
+        let new = NewCall { state, attempt, rung, charge: None, world: None, life: &life };
+        let id = self.insert(session, &asked, &new)?;
         Ok(Found {
             id,
             state,
             asked_at: asked.who.at,
             attempt,
-            rung_before: Rung::Observe,
+            rung_before: rung,
             charge: None,
             untold: None,
             life,
@@ -224,7 +228,7 @@ impl Clerk<'_> {
             decision.rung == Rung::Note && found.attempt > 1 && kind.is_some_and(words::explains_itself)
         });
         said.text = said.text.take().filter(|_| !is_old_news).map(|text| self.with_advice(&text, ended));
-        if let Some(untold) = &found.untold {
+        if let Some(untold) = found.untold.as_ref().filter(|_| !self.late) {
             said.text = Some(words::joined([Some(&**untold), said.text.as_deref()]));
         }
         // What was not allowed to run did not fail.
@@ -238,8 +242,8 @@ impl Clerk<'_> {
         let mut life = found.life.clone();
         let evidence = finding.map_or("", |finding| &*finding.evidence);
         life::add(&mut life, at, state, evidence);
-        self.write_ending(found.id, ended, state, took, repeat, said, &life)?;
-        self.note_again(found.id, at, ended, world)?;
+        let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
+        self.write_ending(found.id, ended, &Closing { state, took, repeat, rung, world, life: &life })?;
         match finding {
             Some(finding) => self.failed(session, found.id, asked, finding, took, said)?,
             None if state == CallState::Completed => {

@@ -89,13 +89,15 @@ impl Clerk<'_> {
         &self,
         session: i64,
         asked: &Asked,
+        attempt: u32,
         world: u32,
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
         let Some(decision) = &said.decision else { return Ok(()) };
         let refuses = decision.rung >= Rung::Deny;
-        let early = match refuses {
+        let early = match refuses || attempt < 2 {
             true => None,
+            // Only what failed the last time can come too early.
             false => self.too_early(session, asked, world)?,
         };
         if let Some((wait, passing)) = early {
