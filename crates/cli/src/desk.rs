@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use unstuck_judge::retry::Draw;
 use unstuck_judge::{Again, Call, Lang, Observation, Rules};
@@ -47,6 +48,8 @@ pub(crate) struct Result<'a> {
     pub(crate) user_spoke: bool,
     /// A throw of the dice, where whoever runs the call would send it again by itself.
     pub(crate) can_retry: Option<Draw>,
+    /// How long the hook itself would wait for that, where it does.
+    pub(crate) from_hook: Option<Duration>,
 }
 
 impl Desk<'_> {
@@ -78,7 +81,7 @@ impl Desk<'_> {
         ended.took_ms = result.took_ms.map(|took| took.min(LONGEST_CALL_MS));
         ended.retry = result.can_retry.map(|draw| {
             let may_repeat = report.verdict.may_repeat(&report.diagnosis);
-            RetryAsk { may_repeat, draw }
+            RetryAsk { may_repeat, draw, from_hook: result.from_hook }
         });
         ended.again_after = match report.verdict.again {
             Again::After(wait) => Some(time::span_ms(wait)),

@@ -72,6 +72,7 @@ impl<'a> Recorder<'a> {
             key: &key,
             observation: &call.observation,
             folder: "",
+            from_hook: None,
             said_ok: call.said_ok,
             took_ms: call.took_ms,
             user_spoke: false,
@@ -117,6 +118,7 @@ impl<'a> Recorder<'a> {
             agent: self.cleaner.name(&call.agent, NAME_MAX),
             cwd: Clean::default(),
             owner: Clean::default(),
+            hears: false,
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             at,
         }

@@ -20,7 +20,8 @@ const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, char
 /// The first open call of those that are alike and have no name.
 const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
     FROM call JOIN call_text ON call_text.call = call.id
-    WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
+    WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = ''
+      AND state IN ('approval_required', 'approved', 'executing')
     ORDER BY id LIMIT 1";
 
 /// The latest open call that is the same, whatever its name.

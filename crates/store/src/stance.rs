@@ -63,7 +63,7 @@ impl Stance {
 pub struct Allowance {
     /// The short name of the call.
     pub key: String,
-    /// The call in one short line; empty where it is not known here.
+    /// The call in one short line.
     pub label: String,
     /// Until when, in milliseconds since 1970.
     pub until: u64,
@@ -101,7 +101,7 @@ impl Clerk<'_> {
             false => self.too_early(session, asked, world)?,
         };
         if let Some((wait, passing)) = early {
-            return self.hold_back(asked, wait, &passing, said);
+            return self.hold_back(session, asked, wait, &passing, said);
         }
         if !refuses {
             return Ok(());
@@ -174,6 +174,7 @@ impl Clerk<'_> {
     /// A call that comes too early: it waits, is refused, or at least told.
     fn hold_back(
         &self,
+        session: i64,
         asked: &Asked,
         wait: Duration,
         passing: &Passing,
@@ -183,6 +184,7 @@ impl Clerk<'_> {
         match said.mode {
             Mode::Shadow => return Ok(()),
             Mode::Advise => {}
+            Mode::Enforce if !self.is_paired(session)? => {}
             Mode::Enforce if wait <= self.bench.hold_max => {
                 said.stance = Stance::Hold { wait, because: passing.kind };
                 return Ok(());
@@ -216,23 +218,34 @@ impl Clerk<'_> {
 
     /// Was a rule wrong so often that it only speaks?
     fn is_lowered(&self, charge: &str, now: u64) -> Result<bool, rusqlite::Error> {
+        let (refusals, alarms) = self.record_of(charge, now)?;
+        Ok(alarms >= ALARMS && alarms * WRONG_PART >= refusals)
+    }
+
+    /// How often a rule refused, and how often it was wrong, as far as that still counts.
+    fn record_of(&self, charge: &str, now: u64) -> Result<(i64, i64), rusqlite::Error> {
         let sql = "SELECT refusals, false_alarms, at FROM charge WHERE rule = ?1";
         let found: Option<(i64, i64, i64)> = self
             .connection
             .prepare_cached(sql)?
             .query_row([charge], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        Ok(found.is_some_and(|(refusals, alarms, at)| {
-            let fades = now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS;
-            let faded = |count: i64| count >> fades.min(62);
-            faded(alarms) >= ALARMS && faded(alarms) * WRONG_PART >= faded(refusals)
+        Ok(found.map_or((0, 0), |(refusals, alarms, at)| {
+            let fades = (now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS).min(62);
+            (refusals >> fades, alarms >> fades)
         }))
     }
 
     fn note_refusal(&self, charge: &str, now: u64) -> Result<(), rusqlite::Error> {
-        let sql = "INSERT INTO charge (rule, refusals, false_alarms, at) VALUES (?1, 1, 0, ?2)
-             ON CONFLICT (rule) DO UPDATE SET refusals = refusals + 1, at = excluded.at";
-        self.connection.prepare_cached(sql)?.execute((charge, now.cast_signed())).map(|_| ())
+        // What has faded is written down as what is left of it: the clock starts anew.
+        let (refusals, alarms) = self.record_of(charge, now)?;
+        let sql = "INSERT INTO charge (rule, refusals, false_alarms, at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (rule) DO UPDATE
+             SET refusals = excluded.refusals, false_alarms = excluded.false_alarms, at = excluded.at";
+        self.connection
+            .prepare_cached(sql)?
+            .execute((charge, refusals + 1, alarms, now.cast_signed()))
+            .map(|_| ())
     }
 
     /// A call went well. Where the same one was refused and nothing has moved since, the refusal was wrong.
@@ -283,8 +296,8 @@ fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusq
 }
 
 impl Store {
-    /// Lets a call run although it would be refused. Says what it is, as far as it is known here.
-    pub fn allow(&mut self, key: &str, until: u64, now: u64) -> Result<Allowance, StoreError> {
+    /// Lets a call run although it would be refused; nothing where no such call was ever refused.
+    pub fn allow(&mut self, key: &str, until: u64, now: u64) -> Result<Option<Allowance>, StoreError> {
         self.write(|connection| {
             let label: Option<String> = connection
                 .prepare_cached(
@@ -294,7 +307,7 @@ impl Store {
                 )?
                 .query_row((key, KEY_LETTERS), |row| row.get(0))
                 .optional()?;
-            let label = label.unwrap_or_default();
+            let Some(label) = label else { return Ok(None) };
             connection
                 .prepare_cached(
                     "INSERT INTO allowance (key, label, until, at) VALUES (?1, ?2, ?3, ?4)
@@ -302,7 +315,7 @@ impl Store {
                 )?
                 .execute((key, &label, until.cast_signed(), now.cast_signed()))?;
             connection.prepare_cached("DELETE FROM allowance WHERE until <= ?1")?.execute([now.cast_signed()])?;
-            Ok(Allowance { key: key.to_owned(), label, until })
+            Ok(Some(Allowance { key: key.to_owned(), label, until }))
         })
     }
 

@@ -269,6 +269,8 @@ impl StoredWho {
             agent: Clean::stored(self.agent),
             cwd: Clean::stored(self.cwd),
             owner: Clean::stored(self.owner),
+            // By the time this is read, nobody waits for an answer.
+            hears: false,
             round: self.round.map_or(Round::Unsaid, Round::Numbered),
             at: self.at,
         }

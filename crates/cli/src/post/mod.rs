@@ -29,6 +29,9 @@ use crate::rewriter::Because;
 use crate::settings::{HookSettings, RewriteMode};
 use crate::{alive, knowledge};
 
+/// No hook waits longer than this before it sends a call again: the program would give up on it.
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+
 /// How much of the end of a conversation's file is read for what a payload leaves out.
 const TRANSCRIPT_TAIL: u64 = 512 * 1024;
 
@@ -131,6 +134,7 @@ impl<'a> Post<'a> {
             key: &finished.key,
             observation: &finished.observation,
             folder: &letter.cwd,
+            from_hook: letter.honours().again.then_some(LONGEST_WAIT),
             said_ok: finished.said_ok,
             took_ms: finished.took_ms,
             user_spoke: finished.new_user_turn,
@@ -169,6 +173,7 @@ impl<'a> Post<'a> {
             agent: self.cleaner.name(&letter.agent, NAME_MAX),
             cwd: self.cleaner.line(&letter.cwd, 1024),
             owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
+            hears: letter.honours().tell,
             round: letter.round.map_or(Round::Unsaid, Round::Numbered),
             at: cellar::sensible(letter.at, now),
         }

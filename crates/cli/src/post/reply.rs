@@ -1,7 +1,6 @@
 //! What is said to an agent program that has a format of its own.
 
 use std::env;
-use std::time::Duration;
 
 use unstuck_judge::ladder::words;
 use unstuck_judge::rewrite::Rewrite;
@@ -15,8 +14,8 @@ use crate::deadline::Deadline;
 use crate::rewriter::Because;
 use crate::settings;
 
-/// No hook waits longer than this before a call is sent again: the program would give up on it.
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// Of so many calls that nobody heard of again an agent is told at once; of more, none is worth reading.
+const NOTICES: usize = 3;
 
 impl Post<'_> {
     /// Records what a letter tells, and says what is to be answered.
@@ -48,21 +47,27 @@ impl Post<'_> {
             return Reply::Silent;
         }
         let lang = self.desk.lang;
-        let mut facts: Vec<String> = said.sealed.iter().map(|sealed| sealed.text(lang)).collect();
+        let mut facts: Vec<String> =
+            said.sealed.iter().take(NOTICES).map(|sealed| sealed.text(lang)).collect();
         match event {
             Happened::Before { call, .. } => match (said.stance, told.rewrite) {
                 (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
                 (Stance::Go, None) => facts.extend(said.text),
-                (Stance::Hold { wait, .. }, _) => deadline.pause(wait),
+                (Stance::Hold { wait, .. }, _) => {
+                    deadline.pause(wait);
+                    facts.extend(said.text);
+                }
                 (Stance::Refuse, _) => return self.refusal(letter, call, said),
                 (Stance::Halt, _) => return self.halt(letter, said),
             },
             Happened::After(finished) => match said.retry {
-                Some(Retry::Again { wait, attempt, of, .. })
-                    if letter.honours().again && wait <= LONGEST_WAIT =>
-                {
+                Some(Retry::Again { wait, attempt, of, .. }) if letter.honours().again => {
                     deadline.pause(wait);
                     return again(finished, attempt, of, lang);
+                }
+                Some(_) | None if said.stance == Stance::Halt && letter.honours().halt => {
+                    let (reason, table) = (said.text.unwrap_or_default(), said.table.unwrap_or_default());
+                    return Reply::Halt { reason, table };
                 }
                 Some(_) | None => facts.extend(said.text),
             },

@@ -62,6 +62,14 @@ pub fn too_early(line: &str, rule: &str, wait: Duration, lang: Lang) -> String {
     format!("{OUR_MARK}: {text}")
 }
 
+/// A run that is stopped because a call that cannot be refused goes on failing.
+pub fn stopped_unasked(reason: &Reason, lang: Lang) -> String {
+    let text = text_of("unasked.halt", lang).unwrap_or_default();
+    text.replace("{count}", &reason.count.to_string())
+        .replace("{rule}", &reason.charge())
+        .replace("{line}", &quoted(&reason.line, lang))
+}
+
 /// When the same call may work again.
 pub fn possible_again(wait: Duration, lang: Lang) -> String {
     text_of("early.told", lang).unwrap_or_default().replace("{wait}", &span(wait, lang))
