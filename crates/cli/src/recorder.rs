@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Lang, Rules};
-use unstuck_store::{Answer, Kept, NAME_MAX, Who};
+use unstuck_store::{Answer, Hears, Kept, NAME_MAX, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::recorded::RecordedCall;
 
@@ -118,7 +118,7 @@ impl<'a> Recorder<'a> {
             agent: self.cleaner.name(&call.agent, NAME_MAX),
             cwd: Clean::default(),
             owner: Clean::default(),
-            hears: false,
+            hears: Hears::Nothing,
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             at,
         }

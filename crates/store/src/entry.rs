@@ -40,6 +40,17 @@ impl Default for Bounds {
     }
 }
 
+/// Can whoever sent something be told something in answer to it?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hears {
+    /// No.
+    Nothing,
+    /// Notices; advice about a call only with its result.
+    Notices,
+    /// All that is said.
+    Everything,
+}
+
 /// Who does something, where, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
@@ -56,7 +67,7 @@ pub struct Who {
     /// The process that runs the call, as `pid:start`; empty where nobody said.
     pub owner: Clean,
     /// Can whoever sent this be told something in answer to it?
-    pub hears: bool,
+    pub hears: Hears,
     /// The message that holds the call.
     pub round: Round,
     /// When, in milliseconds since 1970.

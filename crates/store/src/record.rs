@@ -12,13 +12,14 @@ use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
+use crate::advocate::Advocate;
 use crate::brake::{self, Attempt, Retry};
 use crate::call_row::{Closing, Found, NewCall};
-use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Which, Who};
+use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, Retrying, Ruling, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
-use crate::rewritten::{Instead, Rewritten};
+use crate::rewritten::Rewritten;
 use crate::stance::Stance;
 use crate::state::CallState;
 use crate::{life, problem, seal, standing};
@@ -81,14 +82,15 @@ pub(crate) struct Clerk<'a> {
     pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
     /// Late entries come from the spool: what they asked has been answered already, with silence.
     pub(crate) late: bool,
-    /// Finds other words for a call that is about to be refused.
-    pub(crate) instead: Option<Instead<'a>>,
+    /// Speaks for a call that is about to be refused.
+    pub(crate) advocate: Option<&'a dyn Advocate>,
 }
 
 impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
         let mode = self.bench.modes.of(&asked.tool);
+        let was_idle = self.was_idle(who)?;
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
             let mut said = Said { call: Some(found.id), mode, ..Said::default() };
@@ -105,6 +107,9 @@ impl Clerk<'_> {
             return Ok(said);
         }
         let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
+        if was_idle {
+            self.begin_anew(session)?;
+        }
         said.mode = mode;
         said.sealed.extend(self.dead_calls(session, who)?);
         // The agent has gone on by the time a late entry is read: nothing was refused.
@@ -284,7 +289,8 @@ impl Clerk<'_> {
         who: &Who,
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
-        let is_unasked = found.state == CallState::Pending && said.mode == Mode::Enforce && who.hears;
+        let is_unasked =
+            found.state == CallState::Pending && said.mode == Mode::Enforce && who.hears == Hears::Everything;
         let decision = said.decision.as_ref().filter(|decision| is_unasked && decision.rung >= Rung::Hint);
         let reason = decision.and_then(|decision| decision.reason.as_ref());
         let Some(reason) = reason.filter(|r| r.count >= UNASKED_MAX && r.count.is_multiple_of(3)) else {
@@ -432,6 +438,13 @@ impl Clerk<'_> {
         Ok(said)
     }
 
+    /// After a break nobody knows what still holds: answers may be asked for again, and what was refused is said once more
+    /// before it is refused again.
+    fn begin_anew(&self, session: i64) -> Result<(), rusqlite::Error> {
+        standing::forget_answers(self.connection, session)?;
+        standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke).map(|_| ())
+    }
+
     /// A call that was answered and went on by itself ended now. That it failed is all that is new.
     pub(crate) fn ended_later(
         &self,
@@ -468,6 +481,7 @@ impl Clerk<'_> {
     /// A session begins, or goes on: what ran when it was left has been given up.
     pub(crate) fn began(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
+        self.begin_anew(session)?;
         seal::all_of(self.connection, session, who.at, self.bench.lang)?;
         Ok(Said { sealed: self.untold(session, who)?, mode: self.bench.modes.others, ..Said::default() })
     }
@@ -475,6 +489,7 @@ impl Clerk<'_> {
     /// The conversation was cut short: what an agent was told is told again.
     pub(crate) fn shortened(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
+        self.begin_anew(session)?;
         let known = standing::all_known(self.connection, session)?;
         let mode = self.bench.modes.others;
         Ok(Said { text: known.reminder(self.bench.lang), mode, ..Said::default() })
@@ -579,7 +594,7 @@ impl Clerk<'_> {
         if said.text.is_some() {
             let mut body = spoken(said);
             body["when"] = Value::from(when);
-            body["spoken"] = Value::from(said.mode != Mode::Shadow && who.hears);
+            body["spoken"] = Value::from(said.mode != Mode::Shadow && who.hears == Hears::Everything);
             said.bookmark = Some(self.append(who.at, EventType::ToolAdvice, session, call, body)?);
         }
         Ok(())
@@ -587,7 +602,7 @@ impl Clerk<'_> {
 
     /// What the session has not been told yet; nobody hears the answer to a late entry.
     fn untold(&self, session: i64, who: &Who) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
-        match who.hears && !self.late {
+        match who.hears != Hears::Nothing && !self.late {
             true => seal::untold(self.connection, session),
             false => Ok(Vec::new()),
         }

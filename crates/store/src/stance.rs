@@ -8,8 +8,10 @@ use serde_json::json;
 use unstuck_judge::Kind;
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::words;
-use unstuck_judge::ladder::{Decision, Rung};
+use unstuck_judge::ladder::{Decision, Reason, Rung};
+use unstuck_wire::clean::Clean;
 
+use crate::advocate::Proposal;
 use crate::entry::Asked;
 use crate::error::StoreError;
 use crate::event::EventType;
@@ -112,31 +114,50 @@ impl Clerk<'_> {
             && self.is_paired(session)?
             && !self.is_lowered(&charge, asked.who.at)?
             && !is_allowed(self.connection, &key, asked.who.at)?;
-        let other_words = self.instead.filter(|_| counts).zip(decision.reason.as_ref());
-        if let Some(rewritten) = other_words.and_then(|(instead, reason)| instead(reason)) {
-            said.rewritten = Some(rewritten);
-            said.text = None;
-            said.table = None;
-        } else if counts {
-            said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
-            self.note_refusal(&charge, asked.who.at)?;
-            let known = standing::all_known(self.connection, session)?;
-            let (lang, reason) = (self.bench.lang, decision.reason.as_ref());
-            let remedy = reason.and_then(|reason| reason.remedy(lang));
-            let tried = reason.and_then(|reason| known.tried(reason, lang));
-            let way_out = words::way_out(&key, lang);
-            said.text = said
-                .text
-                .as_deref()
-                .map(|text| words::joined([Some(text), tried.as_deref(), remedy.as_deref(), Some(&way_out)]));
-            said.charge = Some(charge);
-        } else {
+        let Some(reason) = decision.reason.as_ref().filter(|_| counts) else {
             // It runs, so nothing may say that it does not.
             let spoken = Decision { rung: Rung::Insist, reason: decision.reason.clone() };
             said.text = spoken.text(self.bench.lang);
             said.table = None;
+            return Ok(());
+        };
+        if self.has_moved(session, asked, reason)? {
+            said.text = None;
+            said.table = None;
+            return Ok(());
         }
+        let suggestion = match self.advocate.and_then(|advocate| advocate.proposal(reason)) {
+            Some(Proposal::Run(rewritten)) => {
+                said.rewritten = Some(rewritten);
+                said.text = None;
+                said.table = None;
+                return Ok(());
+            }
+            Some(Proposal::Say(words)) => Some(words),
+            None => None,
+        };
+        said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
+        self.note_refusal(&charge, asked.who.at)?;
+        let lang = self.bench.lang;
+        let tried = standing::all_known(self.connection, session)?.tried(reason, lang);
+        let help = suggestion.map(Clean::into_string).or_else(|| reason.remedy(lang));
+        let way_out = words::way_out(&key, lang);
+        said.text = said
+            .text
+            .as_deref()
+            .map(|text| words::joined([Some(text), help.as_deref(), tried.as_deref(), Some(&way_out)]));
+        said.charge = Some(charge);
         Ok(())
+    }
+
+    /// Did something outside change that the call depends on, since it was last known how it ends?
+    fn has_moved(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<bool, rusqlite::Error> {
+        let Some(advocate) = self.advocate else { return Ok(false) };
+        let since: Option<i64> = self
+            .connection
+            .prepare_cached(LAST_KNOWN)?
+            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))?;
+        Ok(since.is_some_and(|since| advocate.has_moved(reason, since.unsigned_abs())))
     }
 
     /// How long it is until the same call can work again, where it passes by itself and nothing moved since.
@@ -283,6 +304,11 @@ impl Clerk<'_> {
 const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, world, evidence, rule, kind
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') ORDER BY call.id DESC LIMIT 1";
+
+/// When the same call ended last; where it never ran, the last failure of the same kind.
+const LAST_KNOWN: &str = "SELECT coalesce(
+    (SELECT max(ended_at) FROM call WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed')),
+    (SELECT max(ended_at) FROM call WHERE session = ?1 AND state = 'failed' AND kind = ?3))";
 
 /// Refusals of the same call since which nothing has moved.
 const REFUSED_BEFORE: &str = "SELECT id, charge FROM call

@@ -14,8 +14,8 @@ use unstuck_judge::ladder::{self, Preset, Round};
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, Modes, OwnFault, Patience,
-    ProblemAges, Retry, RetryAsk, Root, Ruling, Stance, Store, Surroundings, Which, Who,
+    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Hears, Keeper, Kept, Mode, Modes, OwnFault,
+    Patience, ProblemAges, Retry, RetryAsk, Root, Ruling, Stance, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -103,7 +103,7 @@ impl Cellar {
             agent: Clean::from("main"),
             cwd: Clean::default(),
             owner: Clean::default(),
-            hears: true,
+            hears: Hears::Everything,
             round: Round::Unsaid,
             at: self.now + 1000,
         }
@@ -834,7 +834,7 @@ fn the_user_gives_up_what_the_agent_runs_and_not_what_its_helpers_run() {
 fn what_cannot_be_told_now_is_told_the_next_time() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "make");
-    let deaf = Who { hears: false, ..cellar.who() };
+    let deaf = Who { hears: Hears::Nothing, ..cellar.who() };
     assert_eq!(cellar.keep(&Entry::UserSpoke(deaf)).said.sealed, []);
     assert_eq!(cellar.before("b", "ls").said.sealed.len(), 1);
     assert_eq!(cellar.before("c", "ls -l").said.sealed.len(), 0);
@@ -870,4 +870,33 @@ fn what_is_known_of_a_rule_fades() {
     put(&cellar, cellar.now - 31 * 24 * HOUR);
     assert_eq!(cellar.before("d", "frob x").said.stance, Stance::Refuse);
     assert_eq!(cellar.before("e", "frob x").said.stance, Stance::Refuse);
+}
+
+#[test]
+fn after_a_break_an_answer_may_be_asked_for_again() {
+    let read = |cellar: &mut Cellar, key: &str| {
+        let stance = cellar.before(key, "cat notes.txt").said.stance;
+        if stance == Stance::Go {
+            cellar.after(key, "cat notes.txt", 0, "a long enough answer to be told apart from others\n");
+        }
+        stance
+    };
+    let breaks: [fn(&mut Cellar); 4] = [
+        |_| {},
+        |cellar| cellar.now += 11 * 60 * 1000,
+        |cellar| {
+            let who = cellar.who();
+            cellar.keep(&Entry::Shortened(who));
+        },
+        |cellar| {
+            let who = cellar.who();
+            cellar.keep(&Entry::Began(who));
+        },
+    ];
+    for (number, breaking) in breaks.into_iter().enumerate() {
+        let mut cellar = Cellar::empty();
+        ["a", "b"].map(|key| assert_eq!(read(&mut cellar, key), Stance::Go));
+        breaking(&mut cellar);
+        assert_eq!(read(&mut cellar, "c").refuses(), number == 0, "break {number}");
+    }
 }

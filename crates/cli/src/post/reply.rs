@@ -2,16 +2,15 @@
 
 use std::env;
 
+use unstuck_judge::Lang;
 use unstuck_judge::ladder::words;
 use unstuck_judge::rewrite::Rewrite;
-use unstuck_judge::{Call, Lang};
 use unstuck_store::{Mode, Retry, Said, Stance};
 use unstuck_wire::hook::{Attended, Finished, Happened, Host, Letter, Reply};
 
 use super::{Post, Told};
 use crate::cellar;
 use crate::deadline::Deadline;
-use crate::rewriter::Because;
 use crate::settings;
 
 /// Of so many calls that nobody heard of again an agent is told at once; of more, none is worth reading.
@@ -50,14 +49,12 @@ impl Post<'_> {
         let mut facts: Vec<String> =
             said.sealed.iter().take(NOTICES).map(|sealed| sealed.text(lang)).collect();
         match event {
-            Happened::Before { call, .. } => match (said.stance, told.rewrite) {
+            Happened::Before { .. } => match (said.stance, told.rewrite) {
                 (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
-                (Stance::Go, None) => facts.extend(said.text),
-                (Stance::Hold { wait, .. }, _) => {
-                    deadline.pause(wait);
-                    facts.extend(said.text);
-                }
-                (Stance::Refuse, _) => return self.refusal(letter, call, said),
+                // What is said before a call comes only with its result, which has its own words.
+                (Stance::Go, None) => {}
+                (Stance::Hold { wait, .. }, _) => deadline.pause(wait),
+                (Stance::Refuse, _) => return Reply::Deny { reason: said.text.unwrap_or_default() },
                 (Stance::Halt, _) => return self.halt(letter, said),
             },
             Happened::After(finished) => match said.retry {
@@ -81,17 +78,6 @@ impl Post<'_> {
             | Happened::End => {}
         }
         tell(facts)
-    }
-
-    /// A call that may not run.
-    fn refusal(&self, letter: &Letter, call: &Call, said: Said) -> Reply {
-        let reason = said.text.unwrap_or_default();
-        let charge = said.decision.as_ref().and_then(|decision| decision.reason.as_ref());
-        let rewriter = charge.zip(self.desk.rewriter.as_ref());
-        let proposal = rewriter
-            .and_then(|(charge, rewriter)| rewriter.propose(call, Because::of(charge), &letter.cwd))
-            .map(|(rewrite, _)| self.cleaner.line(&rewrite.text(self.desk.lang), 300));
-        Reply::Deny { reason: words::joined([Some(&*reason), proposal.as_deref()]) }
     }
 
     /// A call that runs with other words.
