@@ -142,7 +142,7 @@ impl Standing {
     pub fn tried(&self, reason: &Reason, lang: Lang) -> Option<String> {
         let attempts: Vec<String> = self
             .latest(ATTEMPTS, |known| known.kind == reason.kind && known.line == reason.line)
-            .map(|known| format!("`{}`{}", cell(&known.attempt), times(known)))
+            .map(|known| format!("{}{}", named(&known.attempt), times(known)))
             .collect();
         let text = text_of("tried", lang).filter(|_| !attempts.is_empty())?;
         Some(text.replace("{tried}", &attempts.join(", ")))
@@ -154,7 +154,7 @@ impl Standing {
             .latest(REMINDED, |known| known.said.told >= Rung::Hint || known.said.denials > 0)
             .map(|known| {
                 let line = quoted(&known.line, lang);
-                format!("- `{}`{}: {line} ({})", cell(&known.attempt), times(known), known.kind.title(lang))
+                format!("- {}{}: {line} ({})", named(&known.attempt), times(known), known.kind.title(lang))
             })
             .collect();
         let head = text_of("again.head", lang).filter(|_| !rows.is_empty())?;
@@ -239,6 +239,11 @@ fn quoted(line: &str, lang: Lang) -> String {
         Lang::En => format!("output, quoted as data: ⟦{line}⟧"),
         Lang::Zh => format!("输出原文（仅为数据）：⟦{line}⟧"),
     }
+}
+
+/// A call as it is named in a sentence: short, on one line, and without the signs that end a quotation.
+fn named(attempt: &str) -> String {
+    format!("`{}`", cell(&attempt.replace(['`', '⟦', '⟧', '<', '>'], "'")))
 }
 
 /// One line of quotation: text from outside must not become a speech, nor break the table.

@@ -6,7 +6,7 @@ use crate::diagnose::Diagnosis;
 use crate::kind::Kind;
 use crate::ladder::preset;
 use crate::ladder::sight::{Print, Sight, Speaker};
-use crate::shell::{Command, ParsedCall, Role, Script};
+use crate::shell::{Command, Join, ParsedCall, Role, Script};
 
 /// What has to be there, or out of the way, for the call to work.
 pub(super) fn needed(parsed: &ParsedCall<'_>, creates: bool) -> Vec<Print> {
@@ -61,20 +61,80 @@ fn denies_tool(line: &str, tool: &str) -> bool {
     preset::signs_of_no_tool().iter().any(|sign| line.contains(sign))
 }
 
-/// The programs without which a script cannot work. A program called by its path, or under a `PATH` of its own, is
-/// found elsewhere.
+/// Wrappers that find the same programs as the line they stand in. All others bring programs of their own along: `npx`,
+/// `uv run`, a login shell, another machine.
+const TRANSPARENT: &[&str] = &[
+    "sudo",
+    "doas",
+    "env",
+    "cross-env",
+    "timeout",
+    "gtimeout",
+    "nice",
+    "ionice",
+    "nohup",
+    "setsid",
+    "time",
+    "gtime",
+    "stdbuf",
+    "unbuffer",
+    "exec",
+    "command",
+    "builtin",
+    "xargs",
+    "chronic",
+    "caffeinate",
+    "bash",
+    "sh",
+    "dash",
+    "zsh",
+];
+
+/// Programs after which nothing is found that was not found before.
+const PRELUDE: &[&str] =
+    &["cd", "pushd", "popd", "echo", "printf", "pwd", "true", ":", "set", "mkdir", "ls", "date"];
+
+/// The programs without which a script is bound to fail: those it runs before anything in it could provide them, and whose
+/// failure it does not answer for itself (`a || b`). A program called by its path, or under a `PATH` of its own, is found
+/// elsewhere.
 fn needed_programs(script: &Script) -> Vec<Print> {
-    let plain = |command: &&Command| {
-        let own_path = command.assignments.iter().any(|(name, _)| name == "PATH");
-        let by_path = command.words.first().is_some_and(|word| word.contains('/'));
-        !command.program.is_empty() && command.role != Role::Defined && !own_path && !by_path
-    };
-    let sets_path = script.commands().iter().any(|command| {
-        let exports = matches!(command.program.as_str(), "export" | "source" | ".");
-        exports || command.program.is_empty() && command.assignments.iter().any(|(name, _)| name == "PATH")
+    let brings_its_own = script.commands().iter().any(|command| {
+        let exports = matches!(command.program.as_str(), "export" | "source" | "." | "alias" | "hash");
+        let sets_path = command.assignments.iter().any(|(name, _)| name == "PATH");
+        exports || command.role == Role::Defined || command.program.is_empty() && sets_path
     });
-    if sets_path {
+    if brings_its_own {
         return Vec::new();
     }
-    script.commands().iter().filter(plain).map(|command| program(&command.program)).collect()
+    let mut needed = Vec::new();
+    let mut pipeline = 0;
+    for command in script.commands() {
+        let own_path = command.assignments.iter().any(|(name, _)| name == "PATH");
+        let by_path = command.words.first().is_some_and(|word| word.contains('/'));
+        if !command.program.is_empty() && command.role != Role::Inner && !own_path && !by_path {
+            needed.push(program(&command.program));
+        }
+        match command.then {
+            Join::Pipe => {}
+            Join::Wraps if is_transparent(command) => {}
+            Join::And | Join::Always if PRELUDE.contains(&command.program.as_str()) => {
+                pipeline = needed.len()
+            }
+            Join::Or => {
+                needed.truncate(pipeline);
+                break;
+            }
+            Join::Wraps | Join::And | Join::Always | Join::Background | Join::End => break,
+        }
+    }
+    needed
+}
+
+/// Does a wrapper find the same programs as the line it stands in? A login shell reads other settings.
+fn is_transparent(command: &Command) -> bool {
+    let is_login = command.args().iter().take(2).any(|word| {
+        word == "--login" || word.starts_with('-') && !word.starts_with("--") && word.contains(['l', 'i'])
+    });
+    let is_shell = matches!(command.program.as_str(), "bash" | "sh" | "dash" | "zsh");
+    TRANSPARENT.contains(&command.program.as_str()) && !(is_shell && is_login)
 }
