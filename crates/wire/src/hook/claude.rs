@@ -9,7 +9,7 @@ use unstuck_judge::Outcome;
 use unstuck_judge::ladder::see::OUR_MARK;
 
 use super::kin::{self, Ended, Moment, Stop, WireAnswer, WireBatched, WirePayload, WireRuling, WireSpecific};
-use super::{Attended, Envelope, Happened, Honours, Host, Letter, Reply, speech};
+use super::{Envelope, Happened, Honours, Host, Letter, Reply, speech};
 use crate::json::WireError;
 use crate::scalar;
 use crate::wording;
@@ -37,18 +37,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         Moment::SessionStart => vec![wire.began()],
         // While it shortens its memory it runs a sub-agent without a name, which made no calls.
         Moment::SubagentStop if wire.agent_type.as_ref().is_none_or(|kind| kind.0.is_empty()) => Vec::new(),
-        Moment::SubagentStop => vec![Happened::AgentDone],
+        Moment::SubagentStop => wire.agent_done(),
         Moment::SessionEnd => vec![Happened::End],
     };
-    // Only with a person in front of it does it name the model when it starts.
-    let is_interactive = moment == Moment::SessionStart
-        && wire.model.is_some()
-        && wire.source.as_ref().is_some_and(|source| source.0 != "compact");
-    let mut letter = wire.letter(Host::Claude, events, Envelope::Claude(moment));
-    if is_interactive && letter.attended == Attended::Unsaid {
-        letter.attended = Attended::Yes;
-    }
-    Ok(letter)
+    Ok(wire.letter(Host::Claude, events, Envelope::Claude(moment)))
 }
 
 /// Reads what it calls a success.
@@ -62,7 +54,13 @@ fn success(mut response: Value) -> Ended {
         Outcome::Succeeded
     };
     // It knows what `grep` and `diff` mean by their codes, and that nothing has ended that goes on in the background.
-    let is_vouched = field("returnCodeInterpretation").is_some() || field("backgroundTaskId").is_some();
+    let task = field("backgroundTaskId").cloned().map(scalar::words);
+    let is_vouched = field("returnCodeInterpretation").is_some() || task.is_some();
+    // Each launch is a task of its own, and the model is shown which: without that, two of them would look like the same answer.
+    // What ran out of time goes on as a task, too, but its answer is that it did.
+    let launched = task.filter(|_| outcome == Outcome::Succeeded);
+    let merged =
+        launched.map(|task| format!("Command running in background with ID: {task}")).unwrap_or_default();
     let mut stream = |name: &str| match response.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Some(text),
         Some(_) | None => None,
@@ -73,7 +71,7 @@ fn success(mut response: Value) -> Ended {
             stdout: stdout.unwrap_or_default(),
             stderr: stderr.unwrap_or_default(),
             is_vouched,
-            ..Ended::saying(outcome, "")
+            ..Ended::saying(outcome, merged)
         },
     }
 }
@@ -169,56 +167,64 @@ pub(super) fn honours(moment: Moment) -> Honours {
 /// The answer as it understands it.
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
     let words = reply.words()?;
-    let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { .. }) => WireAnswer::stop(moment, Stop::Deny, words),
-        (Moment::PreToolUse, Reply::Ask { .. }) => WireAnswer::stop(moment, Stop::Ask, words),
-        (Moment::PreToolUse, Reply::Halt { table, .. }) => {
-            halted(words, table, WireAnswer::stop(moment, Stop::Deny, words))
-        }
-        // Without a word about permission: whether the new call may run is asked as for any other.
-        (Moment::PreToolUse, Reply::Rewrite { input, text }) => WireAnswer {
-            system_message: speech::some(text),
-            ..WireAnswer::of(WireSpecific {
-                updated_input: Some(input),
-                additional_context: speech::some(text),
-                ..WireSpecific::at(moment)
-            })
+    let answer = match moment {
+        Moment::PreToolUse => match reply {
+            Reply::Deny { .. } => WireAnswer::stop(moment, Stop::Deny, words),
+            Reply::Ask { .. } => WireAnswer::stop(moment, Stop::Ask, words),
+            Reply::Halt { table, .. } => halted(words, table, WireAnswer::stop(moment, Stop::Deny, words)),
+            // Without a word about permission: whether the new call may run is asked as for any other.
+            Reply::Rewrite { input, text } => WireAnswer {
+                system_message: speech::some(text),
+                ..WireAnswer::of(WireSpecific {
+                    updated_input: Some(input),
+                    additional_context: speech::some(text),
+                    ..WireSpecific::at(moment)
+                })
+            },
+            Reply::Silent | Reply::Tell { .. } | Reply::Again { .. } => WireAnswer::tell(moment, words)?,
         },
-        (Moment::PostToolUse, Reply::Halt { table, .. }) => {
-            halted(words, table, WireAnswer::tell(moment, words)?)
-        }
-        // Here the run cannot be stopped, but the person can be shown why it should.
-        (Moment::PostToolUseFailure, Reply::Halt { table, .. }) => {
-            WireAnswer { system_message: speech::some(table), ..WireAnswer::tell(moment, words)? }
-        }
-        // A block after a batch ends the turn; no other way does.
-        (Moment::PostToolBatch, Reply::Halt { table, .. }) => WireAnswer {
-            decision: Some("block"),
-            reason: Some(speech::fit(words)),
-            system_message: speech::some(table),
-            ..WireAnswer::default()
+        Moment::PostToolUse => match reply {
+            Reply::Halt { table, .. } => halted(words, table, WireAnswer::tell(moment, words)?),
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => WireAnswer::tell(moment, words)?,
         },
-        (Moment::PermissionRequest, Reply::Deny { .. } | Reply::Halt { .. }) => {
-            let decision = Some(WireRuling { behavior: "deny", message: speech::fit(words) });
-            WireAnswer::of(WireSpecific { decision, ..WireSpecific::at(moment) })
+        Moment::PostToolBatch => match reply {
+            // A block after a batch ends the turn, and its reason is what the model reads when somebody lets it go on: words
+            // beside it would say that twice.
+            Reply::Halt { table, .. } => WireAnswer {
+                decision: Some("block"),
+                reason: Some(speech::fit(words)),
+                system_message: speech::some(table),
+                ..WireAnswer::default()
+            },
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => WireAnswer::tell(moment, words)?,
+        },
+        Moment::PermissionRequest => match reply {
+            Reply::Deny { .. } | Reply::Halt { .. } => {
+                let decision = Some(WireRuling { behavior: "deny", message: speech::fit(words) });
+                WireAnswer::of(WireSpecific { decision, ..WireSpecific::at(moment) })
+            }
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Ask { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => return None,
+        },
+        // Here nothing is heeded but words.
+        Moment::PostToolUseFailure | Moment::UserPromptSubmit | Moment::SessionStart => {
+            WireAnswer::tell(moment, &reply.told()?)?
         }
-        (
-            Moment::PreToolUse
-            | Moment::PostToolUse
-            | Moment::PostToolUseFailure
-            | Moment::PostToolBatch
-            | Moment::UserPromptSubmit
-            | Moment::SessionStart,
-            _,
-        ) => WireAnswer::tell(moment, words)?,
-        (
-            Moment::PermissionRequest
-            | Moment::PermissionDenied
-            // Words here would make a sub-agent go on that is done.
-            | Moment::SubagentStop
-            | Moment::SessionEnd,
-            _,
-        ) => return None,
+        // Words to a sub-agent that is done would make it go on.
+        Moment::PermissionDenied | Moment::SubagentStop | Moment::SessionEnd => return None,
     };
     answer.print()
 }

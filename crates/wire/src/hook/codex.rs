@@ -11,7 +11,7 @@ use serde_json::Value;
 use unstuck_judge::Outcome;
 use unstuck_judge::shell::{self, Script};
 
-use super::kin::{self, Ended, Moment, Stop, WireAnswer, WirePayload};
+use super::kin::{self, Ended, Moment, WirePayload};
 use super::{Envelope, Finished, Happened, Honours, Host, Letter, Reply};
 use crate::json::{WireError, read_object};
 use crate::scalar;
@@ -36,7 +36,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         Moment::PostToolBatch => Vec::new(),
         Moment::UserPromptSubmit => vec![Happened::User],
         Moment::SessionStart => vec![wire.began()],
-        Moment::SubagentStop => vec![Happened::AgentDone],
+        Moment::SubagentStop => wire.agent_done(),
         Moment::SessionEnd => vec![Happened::End],
     };
     Ok(wire.letter(Host::Codex, events, Envelope::Codex(moment)))
@@ -148,23 +148,5 @@ pub(super) fn honours(moment: Moment) -> Honours {
 /// The answer as it understands it. It knows no way to ask or to stop the run from here: both become a refusal. A call with
 /// another input would need our word that it is allowed, so that is only told.
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
-    let told = reply.told()?;
-    let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
-            WireAnswer::stop(moment, Stop::Deny, &told)
-        }
-        (Moment::PreToolUse | Moment::PostToolUse | Moment::UserPromptSubmit | Moment::SessionStart, _) => {
-            WireAnswer::tell(moment, &told)?
-        }
-        (
-            Moment::PermissionRequest
-            | Moment::PermissionDenied
-            | Moment::PostToolUseFailure
-            | Moment::PostToolBatch
-            | Moment::SubagentStop
-            | Moment::SessionEnd,
-            _,
-        ) => return None,
-    };
-    answer.print()
+    kin::refuse_or_tell(moment, honours(moment), reply)
 }

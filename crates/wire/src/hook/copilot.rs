@@ -73,7 +73,7 @@ fn read_claude(mut wire: WirePayload) -> Result<Letter, WireError> {
         }
         Moment::UserPromptSubmit => vec![Happened::User],
         Moment::SessionStart => vec![wire.began()],
-        Moment::SubagentStop => vec![Happened::AgentDone],
+        Moment::SubagentStop => wire.agent_done(),
         Moment::SessionEnd => vec![Happened::End],
         Moment::PermissionDenied | Moment::PostToolBatch => Vec::new(),
     };
@@ -107,14 +107,14 @@ fn read_own(mut wire: WireOwn) -> Result<Letter, WireError> {
     } else {
         None
     };
-    let (events, envelope) = match found {
-        Some((happened, moment)) => (vec![happened], Envelope::Copilot(Style::Own, moment)),
-        None => (Vec::new(), Envelope::Mute),
+    let (hook, events, envelope) = match found {
+        Some((happened, moment)) => (own_name(moment), vec![happened], Envelope::Copilot(Style::Own, moment)),
+        None => (String::new(), Vec::new(), Envelope::Mute),
     };
     let session = kin::text(wire.session_id);
     Ok(Letter {
         host: Host::Copilot,
-        hook: own_name(&envelope),
+        hook,
         session: if session.is_empty() { NO_SESSION.to_owned() } else { session },
         agent: MAIN_AGENT.to_owned(),
         cwd: kin::text(wire.cwd),
@@ -129,16 +129,13 @@ fn read_own(mut wire: WireOwn) -> Result<Letter, WireError> {
     })
 }
 
-/// Its own name for the event, in its own style.
-fn own_name(envelope: &Envelope) -> String {
-    match envelope {
-        Envelope::Copilot(_, Moment::UserPromptSubmit) => "userPromptSubmitted".to_owned(),
-        Envelope::Copilot(_, moment) => {
-            let (first, rest) = moment.word().split_at(1);
-            first.to_ascii_lowercase() + rest
-        }
-        _ => String::new(),
+/// Its own name for an event, in its own style.
+fn own_name(moment: Moment) -> String {
+    if moment == Moment::UserPromptSubmit {
+        return "userPromptSubmitted".to_owned();
     }
+    let (first, rest) = moment.word().split_at(1);
+    first.to_ascii_lowercase() + rest
 }
 
 impl WireOwn {
@@ -220,48 +217,57 @@ struct WireAnswer<'a> {
     additional_context: Option<String>,
 }
 
+impl WireAnswer<'_> {
+    fn tell(words: String) -> Self {
+        WireAnswer { additional_context: Some(words), ..WireAnswer::default() }
+    }
+}
+
 /// The answer as it understands it. After a call it heeds only its own shape, whatever the style.
 pub(super) fn answer(style: Style, moment: Moment, reply: &Reply) -> Option<String> {
     let words = reply.told()?;
-    let tell = |text: String| WireAnswer { additional_context: Some(text), ..WireAnswer::default() };
-    let answer = match (moment, reply, style) {
-        (Moment::PostToolUse | Moment::PostToolUseFailure, _, _) => tell(words),
-        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }, Style::Own) => {
-            WireAnswer {
-                permission_decision: Some(Stop::Deny.word()),
-                permission_decision_reason: Some(words),
-                ..WireAnswer::default()
-            }
-        }
-        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }, Style::Claude) => {
-            return kin::WireAnswer::stop(moment, Stop::Deny, &words).print();
-        }
-        (Moment::PreToolUse, Reply::Rewrite { input, .. }, Style::Own) => {
-            WireAnswer { modified_args: Some(input), ..tell(words) }
-        }
-        (Moment::PreToolUse, Reply::Rewrite { input, .. }, Style::Claude) => {
-            let updated_input = Some(input);
-            let additional_context = Some(words);
-            let specific = WireSpecific { updated_input, additional_context, ..WireSpecific::at(moment) };
-            return kin::WireAnswer::of(specific).print();
-        }
-        (Moment::PreToolUse, Reply::Silent | Reply::Tell { .. } | Reply::Again { .. }, Style::Own) => {
-            tell(words)
-        }
-        (Moment::PreToolUse, Reply::Silent | Reply::Tell { .. } | Reply::Again { .. }, Style::Claude) => {
-            return kin::WireAnswer::tell(moment, &words)?.print();
-        }
-        (
-            Moment::PermissionRequest
-            | Moment::PermissionDenied
-            | Moment::PostToolBatch
-            | Moment::UserPromptSubmit
-            | Moment::SessionStart
-            | Moment::SubagentStop
-            | Moment::SessionEnd,
-            _,
-            _,
-        ) => return None,
+    let answer = match moment {
+        Moment::PostToolUse | Moment::PostToolUseFailure => WireAnswer::tell(words),
+        Moment::PreToolUse => return before(style, reply, words),
+        Moment::PermissionRequest
+        | Moment::PermissionDenied
+        | Moment::PostToolBatch
+        | Moment::UserPromptSubmit
+        | Moment::SessionStart
+        | Moment::SubagentStop
+        | Moment::SessionEnd => return None,
     };
     serde_json::to_string(&answer).ok()
+}
+
+/// The answer before a call, in the style it was asked in.
+fn before(style: Style, reply: &Reply, words: String) -> Option<String> {
+    let moment = Moment::PreToolUse;
+    let updated_input = match reply {
+        Reply::Rewrite { input, .. } => Some(input),
+        Reply::Silent
+        | Reply::Tell { .. }
+        | Reply::Deny { .. }
+        | Reply::Ask { .. }
+        | Reply::Halt { .. }
+        | Reply::Again { .. } => None,
+    };
+    match (style, reply.is_against_the_call()) {
+        (Style::Claude, true) => kin::WireAnswer::stop(moment, Stop::Deny, &words).print(),
+        (Style::Claude, false) => {
+            let additional_context = Some(words);
+            let specific = WireSpecific { updated_input, additional_context, ..WireSpecific::at(moment) };
+            kin::WireAnswer::of(specific).print()
+        }
+        (Style::Own, true) => serde_json::to_string(&WireAnswer {
+            permission_decision: Some(Stop::Deny.word()),
+            permission_decision_reason: Some(words),
+            ..WireAnswer::default()
+        })
+        .ok(),
+        (Style::Own, false) => {
+            serde_json::to_string(&WireAnswer { modified_args: updated_input, ..WireAnswer::tell(words) })
+                .ok()
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         }
         "beforeSubmitPrompt" | "UserPromptSubmit" => (vec![Happened::User], Envelope::Mute),
         "sessionStart" | "SessionStart" => (vec![wire.began()], Envelope::Cursor(Event::Start)),
-        "subagentStop" | "SubagentStop" => (vec![Happened::AgentDone], Envelope::Mute),
+        "subagentStop" | "SubagentStop" => (wire.agent_done(), Envelope::Mute),
         "sessionEnd" | "SessionEnd" => (vec![Happened::End], Envelope::Mute),
         _ => (Vec::new(), Envelope::Mute),
     };
@@ -103,13 +103,13 @@ pub(super) fn answer(event: Event, reply: &Reply) -> Option<String> {
         agent_message: Some(model),
         ..WireAnswer::default()
     };
-    let answer = match (event, reply) {
-        (Event::Before, Reply::Deny { .. } | Reply::Ask { .. }) => deny(Some(words.clone()), words),
-        (Event::Before, Reply::Halt { table, .. }) => deny(speech::some(table), words),
-        (Event::Before, Reply::Silent | Reply::Tell { .. } | Reply::Rewrite { .. } | Reply::Again { .. }) => {
-            return None;
-        }
-        (Event::After | Event::Start, _) => {
+    let answer = match event {
+        Event::Before => match reply {
+            Reply::Deny { .. } | Reply::Ask { .. } => deny(Some(words.clone()), words),
+            Reply::Halt { table, .. } => deny(speech::some(table), words),
+            Reply::Silent | Reply::Tell { .. } | Reply::Rewrite { .. } | Reply::Again { .. } => return None,
+        },
+        Event::After | Event::Start => {
             WireAnswer { additional_context: Some(words), ..WireAnswer::default() }
         }
     };

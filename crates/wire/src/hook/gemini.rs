@@ -38,7 +38,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         "BeforeTool" => (vec![wire.before()?], Envelope::Gemini(Event::BeforeTool)),
         "AfterTool" => {
             let first = wire.original_request_name.is_none();
-            let mut ended = ended(wire.tool_response.take());
+            let mut ended = ended(wire.is_shell(), wire.tool_response.take());
             ended.0.can_retry = first && ended.0.said_ok == Some(false);
             (vec![wire.after(ended.0)?], Envelope::Gemini(Event::AfterTool { error: ended.1, first }))
         }
@@ -51,7 +51,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
 }
 
 /// How a call ended, and the error that the model is shown.
-fn ended(mut response: Value) -> (Ended, Option<String>) {
+fn ended(is_shell: bool, mut response: Value) -> (Ended, Option<String>) {
     let mut error = response.get_mut("error").map(Value::take).unwrap_or_default();
     let shown = response.get_mut("llmContent").map(Value::take).map(scalar::words).unwrap_or_default();
     if !error.is_null() {
@@ -66,7 +66,7 @@ fn ended(mut response: Value) -> (Ended, Option<String>) {
         };
         return (Ended::saying(outcome, message.clone()), Some(message));
     }
-    match shell_report::read(&shown) {
+    match shell_report::read(&shown).filter(|_| is_shell) {
         Some((outcome, printed)) => (Ended::saying(outcome, printed), None),
         None => (Ended::saying(Outcome::Succeeded, shell_report::unwrapped(&shown)), None),
     }
@@ -142,6 +142,10 @@ impl<'a> WireAnswer<'a> {
         WireAnswer { hook_specific_output: Some(specific), ..WireAnswer::default() }
     }
 
+    fn tell(event: &Event, words: String) -> WireAnswer<'a> {
+        WireAnswer::of(WireSpecific { additional_context: Some(words), ..WireSpecific::at(event) })
+    }
+
     fn deny(reason: String) -> WireAnswer<'a> {
         WireAnswer { decision: Some("deny"), reason: Some(reason), ..WireAnswer::default() }
     }
@@ -150,26 +154,37 @@ impl<'a> WireAnswer<'a> {
 /// The answer as it understands it.
 pub(super) fn answer(event: &Event, reply: &Reply) -> Option<String> {
     let words = speech::some(reply.words()?)?;
-    let answer = match (event, reply) {
-        (Event::BeforeTool, Reply::Deny { .. } | Reply::Ask { .. }) => WireAnswer::deny(words),
-        (Event::BeforeTool | Event::AfterTool { .. }, Reply::Halt { .. }) => {
-            let stop_reason = reply.told();
-            WireAnswer { goes_on: Some(false), stop_reason, ..WireAnswer::deny(words) }
-        }
-        (Event::BeforeTool, Reply::Rewrite { input, .. }) => WireAnswer {
-            system_message: Some(words),
-            ..WireAnswer::of(WireSpecific { tool_input: Some(input), ..WireSpecific::at(event) })
+    let halted = |words: String| {
+        let stop_reason = reply.told();
+        WireAnswer { goes_on: Some(false), stop_reason, ..WireAnswer::deny(words) }
+    };
+    let answer = match event {
+        Event::BeforeTool => match reply {
+            Reply::Deny { .. } | Reply::Ask { .. } => WireAnswer::deny(words),
+            Reply::Halt { .. } => halted(words),
+            Reply::Rewrite { input, .. } => WireAnswer {
+                system_message: Some(words),
+                ..WireAnswer::of(WireSpecific { tool_input: Some(input), ..WireSpecific::at(event) })
+            },
+            Reply::Silent | Reply::Tell { .. } | Reply::Again { .. } => return None,
         },
-        (Event::AfterTool { first: true, .. }, Reply::Again { tool, input, .. }) => {
-            let tail_tool_call_request = Some(WireTail { name: tool, args: input });
-            WireAnswer::of(WireSpecific { tail_tool_call_request, ..WireSpecific::at(event) })
-        }
-        (Event::AfterTool { error: Some(error), .. }, _) => WireAnswer::deny(speech::below(error, &words)),
-        (Event::AfterTool { error: None, .. } | Event::BeforeAgent | Event::SessionStart, _) => {
-            let additional_context = Some(words);
-            WireAnswer::of(WireSpecific { additional_context, ..WireSpecific::at(event) })
-        }
-        (Event::BeforeTool, _) => return None,
+        Event::AfterTool { error, first } => match reply {
+            Reply::Halt { .. } => halted(words),
+            Reply::Again { tool, input, .. } if *first => {
+                let tail_tool_call_request = Some(WireTail { name: tool, args: input });
+                WireAnswer::of(WireSpecific { tail_tool_call_request, ..WireSpecific::at(event) })
+            }
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => match error {
+                Some(error) => WireAnswer::deny(speech::below(error, &words)),
+                None => WireAnswer::tell(event, words),
+            },
+        },
+        Event::BeforeAgent | Event::SessionStart => WireAnswer::tell(event, reply.told()?),
     };
     serde_json::to_string(&answer).ok()
 }

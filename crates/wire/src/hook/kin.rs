@@ -7,7 +7,9 @@ use serde_json::Value;
 use unstuck_judge::shell::{self, Script};
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
-use super::{Attended, Beginning, Envelope, Finished, Happened, Host, Letter, NO_SESSION, speech};
+use super::{
+    Attended, Beginning, Envelope, Finished, Happened, Honours, Host, Letter, NO_SESSION, Reply, speech,
+};
 use crate::bounded;
 use crate::json::{WireError, read_object};
 use crate::recorded::MAIN_AGENT;
@@ -77,8 +79,7 @@ pub(super) struct WirePayload {
     #[serde(default)]
     tool_calls: Value,
     pub(super) prompt: Option<WireText>,
-    pub(super) source: Option<WireText>,
-    pub(super) model: Option<IgnoredAny>,
+    source: Option<WireText>,
     pub(super) original_request_name: Option<IgnoredAny>,
     /// Was the input small enough to be kept whole?
     #[serde(skip, default = "yes")]
@@ -163,6 +164,16 @@ impl WirePayload {
         Happened::Began(if is_cut { Beginning::Shortened } else { Beginning::Whole })
     }
 
+    /// That a sub-agent is done. One without a name is nobody: taken for the main agent, it would end calls that still run.
+    pub(super) fn agent_done(&self) -> Vec<Happened> {
+        self.agent().map(|_| Happened::AgentDone).into_iter().collect()
+    }
+
+    /// The sub-agent that acts, where one does.
+    fn agent(&self) -> Option<&str> {
+        self.agent_id.as_ref().map(|agent| &*agent.0).filter(|agent| !agent.is_empty())
+    }
+
     /// Whether somebody would answer a question, by how the program asks for permission. A mode in which it asks says nothing:
     /// it may run without a person all the same.
     pub(super) fn attended(&self) -> Attended {
@@ -174,14 +185,13 @@ impl WirePayload {
 
     /// The letter, of which only the events are left to say.
     pub(super) fn letter(self, host: Host, events: Vec<Happened>, envelope: Envelope) -> Letter {
-        let agent = self.agent_id.as_ref().map(|agent| &*agent.0).filter(|agent| !agent.is_empty());
         let session =
             text(self.session_id.clone().filter(|id| !id.0.is_empty()).or(self.conversation_id.clone()));
         Letter {
             host,
             hook: text(self.hook_event_name.clone()),
             session: if session.is_empty() { NO_SESSION.to_owned() } else { session },
-            agent: agent.unwrap_or(MAIN_AGENT).to_owned(),
+            agent: self.agent().unwrap_or(MAIN_AGENT).to_owned(),
             attended: self.attended(),
             cwd: text(self.cwd),
             transcript: self.transcript_path.map(|path| path.0).filter(|path| !path.is_empty()),
@@ -360,6 +370,19 @@ impl<'a> WireAnswer<'a> {
     /// The answer as it is printed.
     pub(super) fn print(&self) -> Option<String> {
         serde_json::to_string(self).ok()
+    }
+}
+
+/// The answer to a program that can be kept from a call and told facts, and knows nothing else: what it heeds decides. What
+/// would ask a person or stop the run becomes a refusal, or where it is too late for that, words.
+pub(super) fn refuse_or_tell(moment: Moment, honours: Honours, reply: &Reply) -> Option<String> {
+    let told = reply.told()?;
+    if honours.deny && reply.is_against_the_call() {
+        WireAnswer::stop(moment, Stop::Deny, &told).print()
+    } else if honours.tell {
+        WireAnswer::tell(moment, &told)?.print()
+    } else {
+        None
     }
 }
 

@@ -314,7 +314,13 @@ impl Letter {
                 told = Reply::Tell { text: text.clone() };
                 &told
             }
-            whole => whole,
+            Reply::Silent
+            | Reply::Tell { .. }
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Halt { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => reply,
         };
         let answer = match &self.envelope {
             Envelope::Generic | Envelope::Mute => None,
@@ -331,6 +337,14 @@ impl Letter {
 }
 
 impl Reply {
+    /// Should the call it answers not run, as far as we have a say?
+    fn is_against_the_call(&self) -> bool {
+        match self {
+            Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. } => true,
+            Reply::Silent | Reply::Tell { .. } | Reply::Rewrite { .. } | Reply::Again { .. } => false,
+        }
+    }
+
     /// What there is to say to the model, whatever else is to be done.
     fn words(&self) -> Option<&str> {
         match self {

@@ -153,15 +153,15 @@ struct WireAnswer<'a> {
 /// The answer as the plugin understands it.
 pub(super) fn answer(event: Event, reply: &Reply) -> Option<String> {
     let words = reply.told()?;
-    let answer = match (event, reply) {
-        (Event::Before, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
-            WireAnswer { deny: Some(words), ..WireAnswer::default() }
-        }
-        (Event::Before, Reply::Rewrite { input, .. }) => {
-            WireAnswer { args: Some(input), ..WireAnswer::default() }
-        }
-        (Event::Before, Reply::Silent | Reply::Tell { .. } | Reply::Again { .. }) => return None,
-        (Event::After, _) => WireAnswer { say: Some(words), ..WireAnswer::default() },
+    let answer = match event {
+        Event::Before => match reply {
+            Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. } => {
+                WireAnswer { deny: Some(words), ..WireAnswer::default() }
+            }
+            Reply::Rewrite { input, .. } => WireAnswer { args: Some(input), ..WireAnswer::default() },
+            Reply::Silent | Reply::Tell { .. } | Reply::Again { .. } => return None,
+        },
+        Event::After => WireAnswer { say: Some(words), ..WireAnswer::default() },
     };
     serde_json::to_string(&answer).ok()
 }

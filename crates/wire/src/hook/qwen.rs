@@ -6,7 +6,7 @@
 use serde_json::Value;
 use unstuck_judge::Outcome;
 
-use super::kin::{self, Ended, Moment, Stop, WireAnswer, WireBatched, WirePayload};
+use super::kin::{self, Ended, Moment, WireBatched, WirePayload};
 use super::{Envelope, Happened, Honours, Host, Letter, Reply, shell_report};
 use crate::json::WireError;
 use crate::scalar;
@@ -24,7 +24,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         Moment::PostToolUse => {
             let mut response = wire.tool_response.take();
             let shown = response.get_mut("llmContent").map(Value::take).unwrap_or(response);
-            vec![wire.after(ended(Outcome::Succeeded, &scalar::words(shown)))?]
+            let ended = ended(wire.is_shell(), Outcome::Succeeded, &scalar::words(shown));
+            vec![wire.after(ended)?]
         }
         Moment::PostToolUseFailure if scalar::flag(&wire.is_interrupt) => {
             let error = kin::text(wire.error.take());
@@ -32,7 +33,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         }
         Moment::PostToolUseFailure => {
             let error = kin::text(wire.error.take());
-            vec![wire.after(failed(&error))?]
+            let ended = failed(wire.is_shell(), &error);
+            vec![wire.after(ended)?]
         }
         Moment::PostToolBatch => wire.batch().into_iter().filter_map(|call| batched(call).ok()).collect(),
         Moment::UserPromptSubmit if wire.prompt.as_ref().is_none_or(|prompt| prompt.0.trim().is_empty()) => {
@@ -40,23 +42,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         }
         Moment::UserPromptSubmit => vec![Happened::User],
         Moment::SessionStart => vec![wire.began()],
-        Moment::SubagentStop => vec![Happened::AgentDone],
+        Moment::SubagentStop => wire.agent_done(),
         Moment::SessionEnd => vec![Happened::End],
     };
     Ok(wire.letter(Host::Qwen, events, Envelope::Qwen(moment)))
 }
 
 /// How a call ended: by the report of a shell where it is one, else as the event says.
-fn ended(otherwise: Outcome, text: &str) -> Ended {
-    match shell_report::read(text) {
+fn ended(is_shell: bool, otherwise: Outcome, text: &str) -> Ended {
+    match shell_report::read(text).filter(|_| is_shell) {
         Some((outcome, printed)) => Ended::saying(outcome, printed),
         None => Ended::saying(otherwise, shell_report::unwrapped(text)),
     }
 }
 
 /// The same, for what it calls a failure: that outweighs a code of 0.
-fn failed(error: &str) -> Ended {
-    Ended { said_ok: Some(false), ..ended(Outcome::ReportedFailure, error) }
+fn failed(is_shell: bool, error: &str) -> Ended {
+    Ended { said_ok: Some(false), ..ended(is_shell, Outcome::ReportedFailure, error) }
 }
 
 fn batched(mut call: WireBatched) -> Result<Happened, WireError> {
@@ -67,11 +69,12 @@ fn batched(mut call: WireBatched) -> Result<Happened, WireError> {
         answer.get("error").or_else(|| answer.get("output")).cloned().map(scalar::words)
     };
     let text = parts.filter_map(said).collect::<Vec<_>>().join("\n");
+    let is_shell = call.is_shell();
     let ended = match call.status.as_ref().map(|status| &*status.0) {
-        Some("success") => ended(Outcome::Succeeded, &text),
+        Some("success") => ended(is_shell, Outcome::Succeeded, &text),
         Some("cancelled") => Ended::saying(Outcome::Interrupted, text),
-        Some("error") => failed(&text),
-        Some(_) | None => ended(Outcome::NoExitCode, &text),
+        Some("error") => failed(is_shell, &text),
+        Some(_) | None => ended(is_shell, Outcome::NoExitCode, &text),
     };
     call.after(ended)
 }
@@ -94,24 +97,5 @@ pub(super) fn honours(moment: Moment) -> Honours {
 
 /// The answer as it understands it.
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
-    let told = reply.told()?;
-    let answer = match (moment, reply) {
-        (Moment::PreToolUse, Reply::Deny { .. } | Reply::Ask { .. } | Reply::Halt { .. }) => {
-            WireAnswer::stop(moment, Stop::Deny, &told)
-        }
-        (
-            Moment::PostToolUse | Moment::PostToolUseFailure | Moment::PostToolBatch | Moment::SessionStart,
-            _,
-        ) => WireAnswer::tell(moment, &told)?,
-        (
-            Moment::PreToolUse
-            | Moment::PermissionRequest
-            | Moment::PermissionDenied
-            | Moment::UserPromptSubmit
-            | Moment::SubagentStop
-            | Moment::SessionEnd,
-            _,
-        ) => return None,
-    };
-    answer.print()
+    kin::refuse_or_tell(moment, honours(moment), reply)
 }

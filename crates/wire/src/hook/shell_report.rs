@@ -15,7 +15,8 @@ const STOPPED: [(&str, Outcome); 3] = [
     ("Command was cancelled", Outcome::Interrupted),
 ];
 
-/// How the command ended, and what it printed; nothing where the text is no such report.
+/// How a command of a shell tool ended, and what it printed; nothing where the text is no such report. What any other tool
+/// says is never one, whatever it looks like: a file may hold every word of it.
 pub(super) fn read(report: &str) -> Option<(Outcome, String)> {
     let report = unwrapped(report);
     if let Some((_, outcome)) = STOPPED.iter().find(|(words, _)| report.starts_with(words)) {

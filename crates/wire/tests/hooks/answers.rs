@@ -291,6 +291,41 @@ fn a_refusal_without_words_is_still_one_and_nothing_is_changed_without_words() {
 }
 
 #[test]
+fn a_run_is_said_to_end_exactly_where_the_answer_ends_it() {
+    let halt = Reply::Halt { reason: "WHY".to_owned(), table: "TABLE".to_owned() };
+    let mut ending = BTreeSet::new();
+    for host in hosts() {
+        for (name, bytes) in payloads(host) {
+            let letter = hook::read(host, &bytes).unwrap();
+            let answer = letter.answer(&halt).unwrap_or_default();
+            let json: Value = serde_json::from_str(&answer).unwrap_or_default();
+            // The two ways that end a run: by this word, and by a block after a batch of Claude Code.
+            let ends = json["continue"] == Value::Bool(false)
+                || letter.hook == "PostToolBatch" && json["decision"] == "block" && json["reason"] == "WHY";
+            assert_eq!(letter.honours().halt, ends, "{host} {name}: {answer}");
+            // Who is to know what was tried knows it: the person where the run ends, else the model.
+            let is_told = letter.honours().tell || letter.honours().deny;
+            let is_answered = letter.hook == "PermissionRequest" || answer.contains("TABLE");
+            assert!(!is_told || is_answered, "{host} {name}: {answer}");
+            if ends {
+                ending.insert((host, letter.hook));
+            }
+        }
+    }
+    let ending: Vec<_> = ending.iter().map(|(host, hook)| format!("{host} {hook}")).collect();
+    assert_eq!(
+        ending,
+        [
+            "claude PostToolBatch",
+            "claude PostToolUse",
+            "claude PreToolUse",
+            "gemini AfterTool",
+            "gemini BeforeTool"
+        ]
+    );
+}
+
+#[test]
 fn a_call_sent_again_from_a_hook_is_not_sent_again_from_the_hook() {
     let first = hook::read(Host::Gemini, &payload(Host::Gemini, "gemini_errctx.008-AfterTool")).unwrap();
     let second = hook::read(Host::Gemini, &payload(Host::Gemini, "gemini_errctx.010-AfterTool")).unwrap();

@@ -280,6 +280,97 @@ fn finished(letter: &Letter) -> &Finished {
     finished
 }
 
+/// How a tool of Gemini CLI or Qwen Code ended, by each event that tells what it said.
+#[track_caller]
+fn check_said(tool: &str, said: &str, expected: Outcome) {
+    let input = serde_json::json!({ "command": "ls", "file_path": "a.log" });
+    let shown = serde_json::json!({ "llmContent": said });
+    let part = serde_json::json!({ "functionResponse": { "response": { "output": said } } });
+    let batched = serde_json::json!({ "tool_name": tool, "tool_input": input, "tool_call_id": "c", "status": "success",
+        "tool_response": { "response_parts": [part] } });
+    for (host, sent) in [
+        (
+            Host::Gemini,
+            serde_json::json!({ "hook_event_name": "AfterTool", "tool_name": tool, "tool_input": input, "tool_response": shown }),
+        ),
+        (
+            Host::Qwen,
+            serde_json::json!({ "hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": input, "tool_response": shown }),
+        ),
+        (Host::Qwen, serde_json::json!({ "hook_event_name": "PostToolBatch", "tool_calls": [batched] })),
+    ] {
+        let letter = hook::read(host, sent.to_string().as_bytes()).unwrap();
+        assert_eq!(finished(&letter).observation.outcome, expected, "{host} {} {tool}: {said}", letter.hook);
+    }
+}
+
+#[test]
+fn only_a_shell_reports_like_a_shell() {
+    for (said, ended) in [
+        ("Command timed out after 5ms before it could complete.", Outcome::TimedOut),
+        ("Command was cancelled by user before it could complete.", Outcome::Interrupted),
+        ("Output: x\nExit Code: 3", Outcome::Exited { code: 3 }),
+    ] {
+        check_said("run_shell_command", said, ended);
+        check_said("read_file", said, Outcome::Succeeded);
+        check_said("mcp__logs__tail", said, Outcome::Succeeded);
+    }
+}
+
+#[test]
+fn what_qwen_code_calls_a_failure_of_another_tool_is_no_report_of_a_shell() {
+    let sent = serde_json::json!({ "hook_event_name": "PostToolUseFailure", "tool_name": "read_file",
+        "tool_input": { "file_path": "a.log" }, "error": "Command timed out: no such file" });
+    let letter = hook::read(Host::Qwen, sent.to_string().as_bytes()).unwrap();
+    assert_eq!(finished(&letter).observation.outcome, Outcome::ReportedFailure);
+}
+
+#[test]
+fn a_sub_agent_without_a_name_does_not_end_the_main_agent() {
+    for host in [Host::Claude, Host::Codex, Host::Qwen, Host::Copilot, Host::Cursor] {
+        for (agent, expected) in [
+            (serde_json::json!("sub-1"), vec![Happened::AgentDone]),
+            (serde_json::json!(""), Vec::new()),
+            (serde_json::Value::Null, Vec::new()),
+        ] {
+            let mut sent = serde_json::json!({ "hook_event_name": "SubagentStop", "session_id": "s", "agent_type": "general" });
+            sent["agent_id"] = agent.clone();
+            let letter = hook::read(host, sent.to_string().as_bytes()).unwrap();
+            assert_eq!((letter.host, letter.events), (host, expected), "{host} {agent}");
+        }
+    }
+}
+
+/// What Claude Code says of a command that goes on in the background.
+fn launched(task: &str, timed_out_after: Option<u64>) -> Finished {
+    let sent = serde_json::json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t",
+        "tool_input": { "command": "npm run dev", "run_in_background": true },
+        "tool_response": { "stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": task, "timedOutAfterMs": timed_out_after },
+    });
+    finished(&hook::read(Host::Claude, sent.to_string().as_bytes()).unwrap()).clone()
+}
+
+#[test]
+fn two_tasks_in_the_background_are_two_answers_and_one_that_ran_out_of_time_is_still_that() {
+    let ending = |ended: &Finished| {
+        let seen = &ended.observation;
+        see::ending(&see::sight(&seen.call), seen, &RULES.diagnose(seen), ended.said_ok)
+    };
+    let (first, second) = (launched("bdhnixu1u", None), launched("bokgsyxdz", None));
+    assert_eq!((judged(&first), first.observation.outcome), ("fine".to_owned(), Outcome::Succeeded));
+    assert_ne!(ending(&first).bytes, ending(&second).bytes);
+    assert_ne!(ending(&first).masked, ending(&second).masked);
+    assert_eq!(ending(&first).bytes, ending(&launched("bdhnixu1u", None)).bytes);
+    let (first, second) = (launched("bdhnixu1u", Some(1500)), launched("bokgsyxdz", Some(1500)));
+    assert_eq!(
+        (judged(&first), first.observation.outcome),
+        ("failed: timeout".to_owned(), Outcome::TimedOut)
+    );
+    // The same command that runs out of time twice fails by the same cause.
+    assert_eq!(ending(&first).upshot, ending(&second).upshot);
+}
+
 #[test]
 fn codex_keeps_the_exit_code_in_its_transcript() {
     let run = include_str!("../data/codex-shell.jsonl");
