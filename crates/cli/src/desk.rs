@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_judge::nature::{self, Nature};
-use unstuck_judge::retry::Draw;
+use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Again, Call, Effect, Lang, Observation, Rules};
 use unstuck_store::{Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
@@ -80,14 +80,16 @@ impl Desk<'_> {
         let mut ended =
             Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
         ended.took_ms = result.took_ms.map(|took| took.min(LONGEST_CALL_MS));
-        // What a hook sends again nobody sees before it runs: it must be harmless beyond doubt.
+        // What a program sends again by itself nobody sees before it runs: it must be harmless beyond doubt.
         let is_harmless = match nature::of(call) {
             Nature::ReadOnly | Nature::Idempotent => true,
             Nature::Writes | Nature::Unknown => report.verdict.effect == Effect::Nothing,
         };
-        let may_retry = result.can_retry.filter(|_| result.from_hook.is_none() || is_harmless);
-        ended.retry = may_retry.map(|draw| {
-            let may_repeat = report.verdict.may_repeat(&report.diagnosis);
+        ended.retry = result.can_retry.map(|draw| {
+            let may_repeat = match report.verdict.may_repeat(&report.diagnosis) {
+                MayRepeat::Yes | MayRepeat::After(_) if !is_harmless => MayRepeat::Uncertain,
+                answer => answer,
+            };
             RetryAsk { may_repeat, draw, from_hook: result.from_hook }
         });
         ended.again_after = match report.verdict.again {

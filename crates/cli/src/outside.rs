@@ -5,7 +5,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use unstuck_judge::ladder::{Reason, Track};
+use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Machine;
 use unstuck_judge::shell::{ParsedCall, Script};
 use unstuck_judge::{Call, Kind};
@@ -31,7 +31,7 @@ pub(crate) fn has_moved(call: &Call, folder: &str, reason: &Reason, since: u64) 
     let is_missing = reason.kind == Kind::CommandNotFound;
     named
         || is_missing && came_on_path(&parsed, folder, &reason.line, since)
-        || is_look(reason.track) && holds_newer(folder, since)
+        || reason.track.asks() && holds_newer(folder, since)
 }
 
 /// Has a program that the error misses come on the path since? Where the missing one is not named by the call itself, its
@@ -73,22 +73,6 @@ fn changed(about: &Metadata) -> SystemTime {
         modified.max(SystemTime::UNIX_EPOCH + Duration::new(about.ctime().unsigned_abs(), nanos))
     };
     modified
-}
-
-/// Is it a question whose answer is in files, so that any of them may change it?
-fn is_look(track: Track) -> bool {
-    match track {
-        Track::Look | Track::Rerun | Track::Cycle | Track::Poll => true,
-        Track::Repeat
-        | Track::Variant
-        | Track::Root
-        | Track::Spread
-        | Track::Approach
-        | Track::Opaque
-        | Track::Act
-        | Track::Lap
-        | Track::Silence => false,
-    }
 }
 
 /// Does a folder hold something that is newer, or its repository?

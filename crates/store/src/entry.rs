@@ -8,7 +8,7 @@ use std::time::Duration;
 use memchr::memmem;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
-use unstuck_judge::ladder::{Ending, Print, Round, Sight, Upshot, see};
+use unstuck_judge::ladder::{Dir, Ending, Print, Round, Sight, Speaker, Upshot, see};
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
 use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
@@ -116,6 +116,12 @@ impl Asked {
         let secrets = secrets_of(cleaner, &call.input);
         let label = cleaner.line(&secrets.cut(&sight.label), LINE_MAX);
         let tool = cleaner.name(&call.tool, NAME_MAX);
+        // The same words in another folder are another call.
+        if sight.speaker == Speaker::Shell && sight.dir == Dir::Unsaid && !who.cwd.is_empty() {
+            let here = Print::of(&["dir", &who.cwd]);
+            sight.dir = Dir::Named(here);
+            sight.exact = here.own(sight.exact);
+        }
         sight.label = label.to_string();
         sight.tool_name = tool.to_string();
         Asked {

@@ -24,6 +24,10 @@ use crate::store::Store;
 pub(crate) const KEY_LETTERS: u32 = 8;
 /// What stands in the record of a call that only came too early.
 const EARLY: &str = "early";
+/// A longer wait is told and not enforced: whoever named it may be wrong, and so may a clock.
+const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
+/// A question may be asked again after so long, whatever the last answer was.
+const QUESTION_AGAIN_MS: u64 = 30 * 1000;
 /// So many false alarms of a rule are no accident.
 const ALARMS: i64 = 2;
 /// A rule of which this part of all refusals was wrong only speaks.
@@ -157,7 +161,11 @@ impl Clerk<'_> {
             .connection
             .prepare_cached(LAST_KNOWN)?
             .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))?;
-        Ok(since.is_some_and(|since| advocate.has_moved(reason, since.unsigned_abs())))
+        Ok(since.is_some_and(|since| {
+            let since = since.unsigned_abs();
+            let is_old = asked.who.at.saturating_sub(since) >= QUESTION_AGAIN_MS;
+            reason.track.asks() && is_old || advocate.has_moved(reason, since)
+        }))
     }
 
     /// How long it is until the same call can work again, where it passes by itself and nothing moved since.
@@ -186,7 +194,10 @@ impl Clerk<'_> {
             })
             .optional()?;
         Ok(last.and_then(|(again_at, passing)| {
-            let left = again_at?.unsigned_abs().checked_sub(asked.who.at).filter(|left| *left > 0)?;
+            let left = again_at?.unsigned_abs().checked_sub(asked.who.at)?;
+            if !(1..=LONGEST_WAIT_MS).contains(&left) {
+                return None;
+            }
             let is_still_so = passing.world == Some(world);
             is_still_so.then_some((Duration::from_millis(left), passing))
         }))

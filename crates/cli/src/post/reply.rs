@@ -101,7 +101,6 @@ impl Post<'_> {
             settings::Attended::Yes => true,
             settings::Attended::No => false,
             settings::Attended::Auto => match (letter.attended, letter.host) {
-                (Attended::Yes, _) => true,
                 (Attended::No, _) => false,
                 // It says so to its hooks, though not in the payload.
                 (Attended::Unsaid, Host::Claude) => {

@@ -121,10 +121,10 @@ keys! {
     Filesystem "store.filesystem", Shape::Word(&["auto", "local", "network"]), "auto", Never,
         "What the state folder lies on. On a network filesystem only the spool is written; `auto` asks the system.",
         "状态文件夹所在的文件系统。在网络文件系统上只写入暂存文件；`auto` 表示询问系统。";
-    WaitBefore "store.wait-before", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "150ms", Lower,
+    WaitBefore "store.wait-before", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "150ms", Never,
         "How long a hook waits for the store before a call; afterwards the call goes on without it.",
         "调用之前，钩子等待数据库的最长时间；超过之后调用照常进行。";
-    WaitAfter "store.wait-after", Shape::Time(Duration::ZERO, SECOND.saturating_mul(60)), "1s", Lower,
+    WaitAfter "store.wait-after", Shape::Time(Duration::ZERO, SECOND.saturating_mul(60)), "1s", Never,
         "How long a hook waits for the store after a call; afterwards the event goes to the spool.",
         "调用之后，钩子等待数据库的最长时间；超过之后事件写入暂存文件。";
     KeepEvents "store.keep-events", Shape::Time(HOUR, YEARS), "30d", Lower,

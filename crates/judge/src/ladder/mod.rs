@@ -90,6 +90,23 @@ vocabulary! {
 }
 
 impl Track {
+    /// Does it count questions, whose answers lie in the world and may change by themselves?
+    pub const fn asks(self) -> bool {
+        match self {
+            Track::Look | Track::Poll | Track::Rerun => true,
+            Track::Repeat
+            | Track::Variant
+            | Track::Root
+            | Track::Spread
+            | Track::Approach
+            | Track::Opaque
+            | Track::Act
+            | Track::Lap
+            | Track::Cycle
+            | Track::Silence => false,
+        }
+    }
+
     /// What made the calls of this track count as the same.
     pub const fn key(self) -> Key {
         match self {

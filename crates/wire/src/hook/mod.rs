@@ -81,8 +81,6 @@ pub struct Letter {
 /// Is there a person who would answer a question?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attended {
-    /// Yes.
-    Yes,
     /// No: it runs by itself.
     No,
     /// The payload does not say.
