@@ -25,6 +25,7 @@ mod person;
 mod plain;
 mod post;
 mod problem_page;
+mod program_file;
 mod progress;
 mod reader;
 mod recorder;
