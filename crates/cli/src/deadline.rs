@@ -16,8 +16,10 @@ use crate::cellar;
 /// When this process has to end, and what must not be lost then.
 pub(crate) struct Deadline {
     begun: Instant,
-    /// In microseconds after the beginning.
+    /// In microseconds after the beginning, pauses left out.
     limit: AtomicU64,
+    /// How long it paused, in microseconds.
+    paused: AtomicU64,
     folder: Option<PathBuf>,
     unrecorded: Mutex<Option<Entry>>,
 }
@@ -28,6 +30,7 @@ impl Deadline {
         let deadline = Arc::new(Deadline {
             begun,
             limit: AtomicU64::new(micros(limit)),
+            paused: AtomicU64::new(0),
             folder,
             unrecorded: Mutex::default(),
         });
@@ -37,9 +40,10 @@ impl Deadline {
         deadline
     }
 
-    /// How long this process has run.
+    /// How long this process has run, pauses left out.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+        let paused = Duration::from_micros(self.paused.load(Ordering::Relaxed));
+        self.begun.elapsed().saturating_sub(paused)
     }
 
     /// Sets when it has to end, counted from its beginning.
@@ -49,7 +53,7 @@ impl Deadline {
 
     /// Lets time pass that does not count.
     pub(crate) fn pause(&self, wait: Duration) {
-        self.limit.fetch_add(micros(wait), Ordering::Relaxed);
+        self.paused.fetch_add(micros(wait), Ordering::Relaxed);
         thread::sleep(wait);
     }
 
@@ -66,7 +70,7 @@ impl Deadline {
     fn wait(&self) {
         loop {
             let limit = Duration::from_micros(self.limit.load(Ordering::Relaxed));
-            match limit.checked_sub(self.begun.elapsed()) {
+            match limit.checked_sub(self.elapsed()) {
                 // It may come nearer meanwhile.
                 Some(left) if !left.is_zero() => thread::sleep(left.min(Duration::from_millis(20))),
                 Some(_) | None => self.end(),

@@ -3,10 +3,12 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use unstuck_judge::nature::{self, Nature};
 use unstuck_judge::retry::Draw;
-use unstuck_judge::{Again, Call, Lang, Observation, Rules};
-use unstuck_store::{Answer, Asked, Bounds, Ended, Entry, Instead, Keeper, RetryAsk, Who};
+use unstuck_judge::{Again, Call, Effect, Lang, Observation, Rules};
+use unstuck_store::{Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -47,12 +49,14 @@ pub(crate) struct Result<'a> {
     pub(crate) user_spoke: bool,
     /// A throw of the dice, where whoever runs the call would send it again by itself.
     pub(crate) can_retry: Option<Draw>,
+    /// How long the hook itself would wait for that, where it does.
+    pub(crate) from_hook: Option<Duration>,
 }
 
 impl Desk<'_> {
-    /// A call is asked for. It may run with other words where it would be refused as it is.
-    pub(crate) fn before(&mut self, asked: Asked, now: u64, instead: Option<Instead<'_>>) -> Answer {
-        self.guarded(&Entry::Asked(Box::new(asked)), now, instead)
+    /// A call is asked for. Somebody may speak for it where it would be refused.
+    pub(crate) fn before(&mut self, asked: Asked, now: u64, advocate: Option<&dyn Advocate>) -> Answer {
+        self.guarded(&Entry::Asked(Box::new(asked)), now, advocate)
     }
 
     /// A call as it is asked for.
@@ -76,9 +80,15 @@ impl Desk<'_> {
         let mut ended =
             Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
         ended.took_ms = result.took_ms.map(|took| took.min(LONGEST_CALL_MS));
-        ended.retry = result.can_retry.map(|draw| {
+        // What a hook sends again nobody sees before it runs: it must be harmless beyond doubt.
+        let is_harmless = match nature::of(call) {
+            Nature::ReadOnly | Nature::Idempotent => true,
+            Nature::Writes | Nature::Unknown => report.verdict.effect == Effect::Nothing,
+        };
+        let may_retry = result.can_retry.filter(|_| result.from_hook.is_none() || is_harmless);
+        ended.retry = may_retry.map(|draw| {
             let may_repeat = report.verdict.may_repeat(&report.diagnosis);
-            RetryAsk { may_repeat, draw }
+            RetryAsk { may_repeat, draw, from_hook: result.from_hook }
         });
         ended.again_after = match report.verdict.again {
             Again::After(wait) => Some(time::span_ms(wait)),
@@ -114,11 +124,11 @@ impl Desk<'_> {
     }
 
     /// Keeps an entry so that it is not lost when time runs out meanwhile.
-    fn guarded(&mut self, entry: &Entry, now: u64, instead: Option<Instead<'_>>) -> Answer {
+    fn guarded(&mut self, entry: &Entry, now: u64, advocate: Option<&dyn Advocate>) -> Answer {
         if let Some(deadline) = &self.deadline {
             deadline.hold(entry);
         }
-        let answer = self.keeper.keep_or(entry, now, instead);
+        let answer = self.keeper.keep_or(entry, now, advocate);
         if let Some(deadline) = &self.deadline {
             deadline.let_go();
         }

@@ -21,6 +21,7 @@ mod lines;
 mod machine;
 mod moment;
 mod nearest;
+mod outside;
 mod person;
 mod plain;
 mod post;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Lang, Rules};
-use unstuck_store::{Answer, Kept, NAME_MAX, Who};
+use unstuck_store::{Answer, Hears, Kept, NAME_MAX, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::recorded::RecordedCall;
 
@@ -72,6 +72,7 @@ impl<'a> Recorder<'a> {
             key: &key,
             observation: &call.observation,
             folder: "",
+            from_hook: None,
             said_ok: call.said_ok,
             took_ms: call.took_ms,
             user_spoke: false,
@@ -117,6 +118,7 @@ impl<'a> Recorder<'a> {
             agent: self.cleaner.name(&call.agent, NAME_MAX),
             cwd: Clean::default(),
             owner: Clean::default(),
+            hears: Hears::Nothing,
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             at,
         }

@@ -105,6 +105,9 @@ pub(crate) fn pull(
     });
     Ok(Some(match decision {
         Decision::Stop { why, come_back_after } => Retry::Stop { why, come_back_after },
+        Decision::Retry { wait, .. } if ask.from_hook.is_some_and(|longest| wait > longest) => {
+            Retry::Stop { why: StopReason::HintTooLong, come_back_after: Some(wait) }
+        }
         Decision::Retry { wait, limit_factor } => {
             let (retries, _) = policy.retries(finding.kind, &asked.tool, &asked.who.agent);
             let (next, of) = (attempt.number.saturating_add(1), u32::from(retries) + 1);

@@ -11,6 +11,9 @@ use crate::record::Clerk;
 use crate::rewritten::Rewritten;
 use crate::state::CallState;
 
+/// After so long a silence anything may have changed.
+const IDLE_MS: u64 = 10 * 60 * 1000;
+
 /// The call with the host's name for it. That the name is not empty must be said: SQLite uses an index over such names only
 /// where it can see that.
 const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
@@ -20,7 +23,8 @@ const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, char
 /// The first open call of those that are alike and have no name.
 const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
     FROM call JOIN call_text ON call_text.call = call.id
-    WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = '' AND state = 'executing'
+    WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = ''
+      AND state IN ('approval_required', 'approved', 'executing')
     ORDER BY id LIMIT 1";
 
 /// The latest open call that is the same, whatever its name.
@@ -104,6 +108,16 @@ impl Clerk<'_> {
                  RETURNING id",
             )?
             .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
+    }
+
+    /// Was nothing heard of the session for so long that anything may have changed?
+    pub(crate) fn was_idle(&self, who: &Who) -> Result<bool, rusqlite::Error> {
+        let last: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT last_at FROM session WHERE name = ?1")?
+            .query_row([&*who.session], |row| row.get(0))
+            .optional()?;
+        Ok(last.is_some_and(|last| who.at.saturating_sub(last.unsigned_abs()) > IDLE_MS))
     }
 
     /// The call with the host's name for it.

@@ -3,6 +3,8 @@
 //! An entry is made from the raw call here, in one place, so that nothing of it can be written without having been cleaned:
 //! what the ladder compares are prints, and what people read is [`Clean`].
 
+use std::time::Duration;
+
 use memchr::memmem;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
@@ -38,6 +40,17 @@ impl Default for Bounds {
     }
 }
 
+/// Can whoever sent something be told something in answer to it?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hears {
+    /// No.
+    Nothing,
+    /// Notices; advice about a call only with its result.
+    Notices,
+    /// All that is said.
+    Everything,
+}
+
 /// Who does something, where, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
@@ -53,6 +66,8 @@ pub struct Who {
     pub cwd: Clean,
     /// The process that runs the call, as `pid:start`; empty where nobody said.
     pub owner: Clean,
+    /// Can whoever sent this be told something in answer to it?
+    pub hears: Hears,
     /// The message that holds the call.
     pub round: Round,
     /// When, in milliseconds since 1970.
@@ -60,9 +75,14 @@ pub struct Who {
 }
 
 impl Who {
+    /// Is it the one the user talks to?
+    pub(crate) fn is_main(&self) -> bool {
+        &*self.agent == "main"
+    }
+
     /// The agent as the ladder knows it.
     pub(crate) fn agent_print(&self) -> Print {
-        let name = if &*self.agent == "main" { "" } else { &*self.agent };
+        let name = if self.is_main() { "" } else { &*self.agent };
         Print::of(&["agent", name])
     }
 }
@@ -216,6 +236,8 @@ pub struct RetryAsk {
     pub may_repeat: MayRepeat,
     /// A throw of the dice.
     pub draw: Draw,
+    /// How long a hook itself would wait before it sends the call again; `None` where somebody else does.
+    pub from_hook: Option<Duration>,
 }
 
 impl Ended {

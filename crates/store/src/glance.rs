@@ -56,7 +56,7 @@ impl Store {
         let read = || -> Result<Glance, rusqlite::Error> {
             let sql = "SELECT count(*), coalesce(sum(state = 'failed'), 0),
                               coalesce(sum(rung_after IN ('note', 'hint', 'insist') OR rung_before IN ('hint', 'insist')), 0),
-                              coalesce(sum(state = 'denied' AND rung_before IN ('deny', 'halt')), 0)
+                              coalesce(sum(state = 'denied' AND charge IS NOT NULL), 0)
                        FROM call WHERE ended_at >= ?1";
             let glance = self.connection.query_row(sql, [since], |row| {
                 Ok(Glance {
@@ -159,6 +159,7 @@ mod tests {
             sample.call(&Call { session, state, rung_before, asked_at, ..Call::default() });
         }
         sample.sql("UPDATE call SET ended_at = asked_at WHERE state = 'denied'");
+        sample.sql("UPDATE call SET charge = 'some.rule' WHERE rung_before = 'deny'");
         fault(&sample, 500, "old");
         fault(&sample, 2500, "new");
         let expected = Glance { sessions: 1, calls: 4, failed: 1, hints: 1, denials: 1, own_faults: 1 };

@@ -7,13 +7,13 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 use unstuck_wire::clean::{Clean, Cleaner};
 
+use crate::advocate::Advocate;
 use crate::database;
 use crate::entry::{Entry, OwnFault};
 use crate::error::{Foreign, StoreError};
 use crate::filesystem::Filesystem;
 use crate::hook_times::{self, Phase};
 use crate::record::{Bench, Clerk, Said};
-use crate::rewritten::Instead;
 use crate::root::Root;
 use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
@@ -107,15 +107,15 @@ impl<'a> Keeper<'a> {
         self.keep_or(entry, now, None)
     }
 
-    /// Keeps one entry. A call that is about to be refused runs with other words where `instead` finds some.
-    pub fn keep_or(&mut self, entry: &Entry, now: u64, instead: Option<Instead<'_>>) -> Answer {
+    /// Keeps one entry. A call that is about to be refused runs with other words where `advocate` finds some.
+    pub fn keep_or(&mut self, entry: &Entry, now: u64, advocate: Option<&dyn Advocate>) -> Answer {
         let root = match &self.root {
             Ok(root) => root.clone(),
             Err(why) => return Answer { said: Said::default(), kept: Kept::Lost { why: why.clone() } },
         };
-        let result = match self.record(&root, entry, now, instead) {
+        let result = match self.record(&root, entry, now, advocate) {
             Err(StoreError::Damaged { .. }) => {
-                self.look_again(&root, now).and_then(|()| self.record(&root, entry, now, instead))
+                self.look_again(&root, now).and_then(|()| self.record(&root, entry, now, advocate))
             }
             result => result,
         };
@@ -152,7 +152,7 @@ impl<'a> Keeper<'a> {
         root: &Root,
         entry: &Entry,
         now: u64,
-        instead: Option<Instead<'_>>,
+        advocate: Option<&dyn Advocate>,
     ) -> Result<Said, StoreError> {
         let patience = match entry {
             Entry::Asked(_) => self.around.patience.before,
@@ -173,7 +173,7 @@ impl<'a> Keeper<'a> {
             let store = opened(&mut self.store, root, patience, now)?;
             store.write(|connection| {
                 let taken = take_in(around, connection, &spool, now)?;
-                Ok((write(around, connection, entry, Now::Yes(instead))?, taken))
+                Ok((write(around, connection, entry, Now::Yes(advocate))?, taken))
             })?
         };
         spool.settle(taken);
@@ -282,8 +282,8 @@ fn take_in(
 
 /// Does somebody wait for the answer?
 enum Now<'a> {
-    /// Yes, and may have other words for a call that is refused.
-    Yes(Option<Instead<'a>>),
+    /// Yes, and may speak for a call that is refused.
+    Yes(Option<&'a dyn Advocate>),
     /// No: it comes from the spool.
     Late,
 }
@@ -294,11 +294,11 @@ fn write(
     entry: &Entry,
     now: Now<'_>,
 ) -> Result<Said, rusqlite::Error> {
-    let (late, instead) = match now {
-        Now::Yes(instead) => (false, instead),
+    let (late, advocate) = match now {
+        Now::Yes(advocate) => (false, advocate),
         Now::Late => (true, None),
     };
-    let clerk = Clerk { connection, bench: &around.bench, is_alive: around.is_alive, late, instead };
+    let clerk = Clerk { connection, bench: &around.bench, is_alive: around.is_alive, late, advocate };
     match entry {
         Entry::Asked(asked) => clerk.asked(asked),
         Entry::Ended(ended) => clerk.ended(ended),

@@ -4,6 +4,7 @@
 //! transaction and is gone, and what cannot be written in time goes to a spool that the next one takes in. Time, dice and
 //! settings come in as arguments, texts only as [`Clean`](unstuck_wire::clean::Clean); nothing is printed or started here.
 
+mod advocate;
 mod alert;
 mod alert_rule;
 mod brake;
@@ -48,6 +49,7 @@ mod stored_entry;
 mod timeline;
 mod tool_errors;
 
+pub use advocate::{Advocate, Proposal};
 pub use alert::{
     AlertLook, Delivery, DeliveryClaim, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, TRIES_MAX,
 };
@@ -55,8 +57,8 @@ pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use brake::Retry;
 pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
-    Asked, Bounds, Ended, Entry, Finding, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity, Which,
-    Who,
+    Asked, Bounds, Ended, Entry, Finding, Hears, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity,
+    Which, Who,
 };
 pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
@@ -73,7 +75,7 @@ pub use purge::{CopiesToo, Purge, Purged};
 pub use record::{Bench, Said};
 pub use removal::Removed;
 pub use retention::{Retention, Size};
-pub use rewritten::{Instead, Rewritten};
+pub use rewritten::Rewritten;
 pub use root::Root;
 pub use seal::Sealed;
 pub use spool::{leave_word, note_crash};

@@ -12,19 +12,23 @@ use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
+use crate::advocate::Advocate;
 use crate::brake::{self, Attempt, Retry};
 use crate::call_row::{Closing, Found, NewCall};
-use crate::entry::{Asked, Ended, Finding, OwnFault, Retrying, Ruling, Which, Who};
+use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, Retrying, Ruling, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
-use crate::rewritten::{Instead, Rewritten};
+use crate::rewritten::Rewritten;
 use crate::stance::Stance;
 use crate::state::CallState;
 use crate::{life, problem, seal, standing};
 
 /// The most that is said with a result, in characters. A model that is told too much hears nothing.
 const SAID_MAX: usize = 600;
+
+/// After so many failures alike of a call that cannot be refused the run is stopped, and after every third one more.
+const UNASKED_MAX: u32 = 6;
 
 /// By what an entry is judged.
 #[derive(Debug, Clone)]
@@ -78,14 +82,15 @@ pub(crate) struct Clerk<'a> {
     pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
     /// Late entries come from the spool: what they asked has been answered already, with silence.
     pub(crate) late: bool,
-    /// Finds other words for a call that is about to be refused.
-    pub(crate) instead: Option<Instead<'a>>,
+    /// Speaks for a call that is about to be refused.
+    pub(crate) advocate: Option<&'a dyn Advocate>,
 }
 
 impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
         let mode = self.bench.modes.of(&asked.tool);
+        let was_idle = self.was_idle(who)?;
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
             let mut said = Said { call: Some(found.id), mode, ..Said::default() };
@@ -102,8 +107,11 @@ impl Clerk<'_> {
             return Ok(said);
         }
         let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
+        if was_idle {
+            self.begin_anew(session)?;
+        }
         said.mode = mode;
-        said.sealed.extend(self.dead_calls(session, who.at)?);
+        said.sealed.extend(self.dead_calls(session, who)?);
         // The agent has gone on by the time a late entry is read: nothing was refused.
         let attempt = self.attempt(session, asked)?;
         let mut world = None;
@@ -147,7 +155,7 @@ impl Clerk<'_> {
                 };
                 said.bookmark = Some(self.announce_retry(session, Some(call), &retrying)?);
             }
-            self.advised(session, call, who.at, "before", &mut said)?;
+            self.advised(session, call, who, "before", &mut said)?;
         }
         Ok(said)
     }
@@ -171,11 +179,11 @@ impl Clerk<'_> {
             None => {
                 said = self.user_spoke_if(asked.user_spoke, session, who)?;
                 // A host that only tells of results has no other contact at which dead calls could be found.
-                said.sealed.extend(self.dead_calls(session, who.at)?);
+                said.sealed.extend(self.dead_calls(session, who)?);
                 self.late_arrival(session, ended)?
             }
         };
-        if found.state == CallState::Executing {
+        if found.state.was_let_pass() {
             self.note_pair(session)?;
         }
         said.call = Some(found.id);
@@ -264,8 +272,36 @@ impl Clerk<'_> {
             let attempt =
                 Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
             said.retry = brake::pull(self, &attempt, ended, ask)?;
+            if let (Some(_), Some(Retry::Again { .. })) = (ask.from_hook, said.retry) {
+                // The model sees only how it goes on.
+                said.text = None;
+            }
         }
-        self.advised(session, found.id, at, "after", said)
+        self.halt_unasked(session, found, &asked.who, said)?;
+        self.advised(session, found.id, &asked.who, "after", said)
+    }
+
+    /// A call that no hook is asked about before cannot be refused. Where one goes on failing alike, the run is stopped.
+    fn halt_unasked(
+        &self,
+        session: i64,
+        found: &Found,
+        who: &Who,
+        said: &mut Said,
+    ) -> Result<(), rusqlite::Error> {
+        let is_unasked =
+            found.state == CallState::Pending && said.mode == Mode::Enforce && who.hears == Hears::Everything;
+        let decision = said.decision.as_ref().filter(|decision| is_unasked && decision.rung >= Rung::Hint);
+        let reason = decision.and_then(|decision| decision.reason.as_ref());
+        let Some(reason) = reason.filter(|r| r.count >= UNASKED_MAX && r.count.is_multiple_of(3)) else {
+            return Ok(());
+        };
+        said.text = Some(words::stopped_unasked(reason, self.bench.lang));
+        said.table = self.table(session, Rung::Halt)?;
+        said.stance = Stance::Halt;
+        let body = json!({ "text": said.text, "table": said.table });
+        said.bookmark = Some(self.append(who.at, EventType::Halt, session, found.id, body)?);
+        Ok(())
     }
 
     /// The events of a failure, and the problem it belongs to.
@@ -394,11 +430,19 @@ impl Clerk<'_> {
     fn user_spoke_if(&self, spoke: bool, session: i64, who: &Who) -> Result<Said, rusqlite::Error> {
         let mut said = Said { mode: self.bench.modes.others, ..Said::default() };
         if spoke {
-            seal::all_of(self.connection, session, who.at, self.bench.lang)?;
-            said.sealed = self.untold(session)?;
+            // Others may still be at work.
+            seal::all_of_agent(self.connection, session, &who.agent, who.at, self.bench.lang)?;
+            said.sealed = self.untold(session, who)?;
             let _nothing = standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke)?;
         }
         Ok(said)
+    }
+
+    /// After a break nobody knows what still holds: answers may be asked for again, and what was refused is said once more
+    /// before it is refused again.
+    fn begin_anew(&self, session: i64) -> Result<(), rusqlite::Error> {
+        standing::forget_answers(self.connection, session)?;
+        standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke).map(|_| ())
     }
 
     /// A call that was answered and went on by itself ended now. That it failed is all that is new.
@@ -437,13 +481,15 @@ impl Clerk<'_> {
     /// A session begins, or goes on: what ran when it was left has been given up.
     pub(crate) fn began(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
+        self.begin_anew(session)?;
         seal::all_of(self.connection, session, who.at, self.bench.lang)?;
-        Ok(Said { sealed: self.untold(session)?, mode: self.bench.modes.others, ..Said::default() })
+        Ok(Said { sealed: self.untold(session, who)?, mode: self.bench.modes.others, ..Said::default() })
     }
 
     /// The conversation was cut short: what an agent was told is told again.
     pub(crate) fn shortened(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
+        self.begin_anew(session)?;
         let known = standing::all_known(self.connection, session)?;
         let mode = self.bench.modes.others;
         Ok(Said { text: known.reminder(self.bench.lang), mode, ..Said::default() })
@@ -452,6 +498,9 @@ impl Clerk<'_> {
     /// A sub-agent is done, and with it all that it ran.
     pub(crate) fn agent_done(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
+        if who.is_main() {
+            return Ok(Said::default());
+        }
         seal::all_of_agent(self.connection, session, &who.agent, who.at, self.bench.lang)?;
         Ok(Said::default())
     }
@@ -459,7 +508,7 @@ impl Clerk<'_> {
     pub(crate) fn over(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         seal::all_of(self.connection, session, who.at, self.bench.lang)?;
-        Ok(Said { sealed: self.untold(session)?, mode: self.bench.modes.others, ..Said::default() })
+        Ok(Said { sealed: self.untold(session, who)?, mode: self.bench.modes.others, ..Said::default() })
     }
 
     pub(crate) fn own_fault(&self, fault: &OwnFault) -> Result<Said, rusqlite::Error> {
@@ -538,33 +587,33 @@ impl Clerk<'_> {
         &self,
         session: i64,
         call: i64,
-        at: u64,
+        who: &Who,
         when: &str,
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
         if said.text.is_some() {
             let mut body = spoken(said);
             body["when"] = Value::from(when);
-            body["spoken"] = Value::from(said.mode != Mode::Shadow);
-            said.bookmark = Some(self.append(at, EventType::ToolAdvice, session, call, body)?);
+            body["spoken"] = Value::from(said.mode != Mode::Shadow && who.hears == Hears::Everything);
+            said.bookmark = Some(self.append(who.at, EventType::ToolAdvice, session, call, body)?);
         }
         Ok(())
     }
 
     /// What the session has not been told yet; nobody hears the answer to a late entry.
-    fn untold(&self, session: i64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
-        match self.late {
-            true => Ok(Vec::new()),
-            false => seal::untold(self.connection, session),
+    fn untold(&self, session: i64, who: &Who) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
+        match who.hears != Hears::Nothing && !self.late {
+            true => seal::untold(self.connection, session),
+            false => Ok(Vec::new()),
         }
     }
 
     /// Dead calls of which the session is to be told: those found now, and those found while it was silent.
-    fn dead_calls(&self, session: i64, now: u64) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
+    fn dead_calls(&self, session: i64, who: &Who) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
         let death =
-            seal::Death { before: now.saturating_sub(self.bench.seal_after), is_alive: self.is_alive };
-        seal::dead_of(self.connection, session, &death, now, self.bench.lang)?;
-        self.untold(session)
+            seal::Death { before: who.at.saturating_sub(self.bench.seal_after), is_alive: self.is_alive };
+        seal::dead_of(self.connection, session, &death, who.at, self.bench.lang)?;
+        self.untold(session, who)
     }
 
     pub(crate) fn append(

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use unstuck_judge::Lang;
 use unstuck_judge::fingerprint::Fingerprint;
-use unstuck_judge::ladder::Reason;
 use unstuck_wire::clean::Clean;
 
 /// What was exchanged.
@@ -20,9 +19,6 @@ pub struct Rewritten {
     /// What the model is to be told with the result, where it cannot be told before.
     pub tell_later: Option<Clean>,
 }
-
-/// Finds other words for a call that is about to be refused.
-pub type Instead<'a> = &'a dyn Fn(&Reason) -> Option<Rewritten>;
 
 impl Rewritten {
     /// The body of its event.

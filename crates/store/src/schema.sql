@@ -50,7 +50,7 @@ CREATE INDEX call_unrecovered ON call (session, intent_print) WHERE state = 'fai
 CREATE INDEX call_by_cause ON call (cause_print, id) WHERE cause_print IS NOT NULL;
 -- Alerts count the calls that ended in a window.
 CREATE INDEX call_by_end ON call (ended_at);
-CREATE INDEX call_nameless ON call (session, call_print) WHERE key = '' AND state = 'executing';
+CREATE INDEX call_nameless ON call (session, call_print) WHERE key = '' AND state IN ('approval_required', 'approved', 'executing');
 CREATE INDEX call_untold ON call (session) WHERE sealed_from IS NOT NULL;
 CREATE INDEX call_open ON call (session, asked_at) WHERE state IN ('pending', 'approval_required', 'approved', 'executing');
 CREATE INDEX call_owned ON call (session) WHERE owner <> '' AND state IN ('pending', 'approval_required', 'approved', 'executing');

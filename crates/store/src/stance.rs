@@ -8,8 +8,10 @@ use serde_json::json;
 use unstuck_judge::Kind;
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::words;
-use unstuck_judge::ladder::{Decision, Rung};
+use unstuck_judge::ladder::{Decision, Reason, Rung};
+use unstuck_wire::clean::Clean;
 
+use crate::advocate::Proposal;
 use crate::entry::Asked;
 use crate::error::StoreError;
 use crate::event::EventType;
@@ -63,7 +65,7 @@ impl Stance {
 pub struct Allowance {
     /// The short name of the call.
     pub key: String,
-    /// The call in one short line; empty where it is not known here.
+    /// The call in one short line.
     pub label: String,
     /// Until when, in milliseconds since 1970.
     pub until: u64,
@@ -101,7 +103,7 @@ impl Clerk<'_> {
             false => self.too_early(session, asked, world)?,
         };
         if let Some((wait, passing)) = early {
-            return self.hold_back(asked, wait, &passing, said);
+            return self.hold_back(session, asked, wait, &passing, said);
         }
         if !refuses {
             return Ok(());
@@ -112,31 +114,50 @@ impl Clerk<'_> {
             && self.is_paired(session)?
             && !self.is_lowered(&charge, asked.who.at)?
             && !is_allowed(self.connection, &key, asked.who.at)?;
-        let other_words = self.instead.filter(|_| counts).zip(decision.reason.as_ref());
-        if let Some(rewritten) = other_words.and_then(|(instead, reason)| instead(reason)) {
-            said.rewritten = Some(rewritten);
-            said.text = None;
-            said.table = None;
-        } else if counts {
-            said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
-            self.note_refusal(&charge, asked.who.at)?;
-            let known = standing::all_known(self.connection, session)?;
-            let (lang, reason) = (self.bench.lang, decision.reason.as_ref());
-            let remedy = reason.and_then(|reason| reason.remedy(lang));
-            let tried = reason.and_then(|reason| known.tried(reason, lang));
-            let way_out = words::way_out(&key, lang);
-            said.text = said
-                .text
-                .as_deref()
-                .map(|text| words::joined([Some(text), tried.as_deref(), remedy.as_deref(), Some(&way_out)]));
-            said.charge = Some(charge);
-        } else {
+        let Some(reason) = decision.reason.as_ref().filter(|_| counts) else {
             // It runs, so nothing may say that it does not.
             let spoken = Decision { rung: Rung::Insist, reason: decision.reason.clone() };
             said.text = spoken.text(self.bench.lang);
             said.table = None;
+            return Ok(());
+        };
+        if self.has_moved(session, asked, reason)? {
+            said.text = None;
+            said.table = None;
+            return Ok(());
         }
+        let suggestion = match self.advocate.and_then(|advocate| advocate.proposal(reason)) {
+            Some(Proposal::Run(rewritten)) => {
+                said.rewritten = Some(rewritten);
+                said.text = None;
+                said.table = None;
+                return Ok(());
+            }
+            Some(Proposal::Say(words)) => Some(words),
+            None => None,
+        };
+        said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
+        self.note_refusal(&charge, asked.who.at)?;
+        let lang = self.bench.lang;
+        let tried = standing::all_known(self.connection, session)?.tried(reason, lang);
+        let help = suggestion.map(Clean::into_string).or_else(|| reason.remedy(lang));
+        let way_out = words::way_out(&key, lang);
+        said.text = said
+            .text
+            .as_deref()
+            .map(|text| words::joined([Some(text), help.as_deref(), tried.as_deref(), Some(&way_out)]));
+        said.charge = Some(charge);
         Ok(())
+    }
+
+    /// Did something outside change that the call depends on, since it was last known how it ends?
+    fn has_moved(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<bool, rusqlite::Error> {
+        let Some(advocate) = self.advocate else { return Ok(false) };
+        let since: Option<i64> = self
+            .connection
+            .prepare_cached(LAST_KNOWN)?
+            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))?;
+        Ok(since.is_some_and(|since| advocate.has_moved(reason, since.unsigned_abs())))
     }
 
     /// How long it is until the same call can work again, where it passes by itself and nothing moved since.
@@ -174,6 +195,7 @@ impl Clerk<'_> {
     /// A call that comes too early: it waits, is refused, or at least told.
     fn hold_back(
         &self,
+        session: i64,
         asked: &Asked,
         wait: Duration,
         passing: &Passing,
@@ -183,6 +205,7 @@ impl Clerk<'_> {
         match said.mode {
             Mode::Shadow => return Ok(()),
             Mode::Advise => {}
+            Mode::Enforce if !self.is_paired(session)? => {}
             Mode::Enforce if wait <= self.bench.hold_max => {
                 said.stance = Stance::Hold { wait, because: passing.kind };
                 return Ok(());
@@ -216,23 +239,34 @@ impl Clerk<'_> {
 
     /// Was a rule wrong so often that it only speaks?
     fn is_lowered(&self, charge: &str, now: u64) -> Result<bool, rusqlite::Error> {
+        let (refusals, alarms) = self.record_of(charge, now)?;
+        Ok(alarms >= ALARMS && alarms * WRONG_PART >= refusals)
+    }
+
+    /// How often a rule refused, and how often it was wrong, as far as that still counts.
+    fn record_of(&self, charge: &str, now: u64) -> Result<(i64, i64), rusqlite::Error> {
         let sql = "SELECT refusals, false_alarms, at FROM charge WHERE rule = ?1";
         let found: Option<(i64, i64, i64)> = self
             .connection
             .prepare_cached(sql)?
             .query_row([charge], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        Ok(found.is_some_and(|(refusals, alarms, at)| {
-            let fades = now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS;
-            let faded = |count: i64| count >> fades.min(62);
-            faded(alarms) >= ALARMS && faded(alarms) * WRONG_PART >= faded(refusals)
+        Ok(found.map_or((0, 0), |(refusals, alarms, at)| {
+            let fades = (now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS).min(62);
+            (refusals >> fades, alarms >> fades)
         }))
     }
 
     fn note_refusal(&self, charge: &str, now: u64) -> Result<(), rusqlite::Error> {
-        let sql = "INSERT INTO charge (rule, refusals, false_alarms, at) VALUES (?1, 1, 0, ?2)
-             ON CONFLICT (rule) DO UPDATE SET refusals = refusals + 1, at = excluded.at";
-        self.connection.prepare_cached(sql)?.execute((charge, now.cast_signed())).map(|_| ())
+        // What has faded is written down as what is left of it: the clock starts anew.
+        let (refusals, alarms) = self.record_of(charge, now)?;
+        let sql = "INSERT INTO charge (rule, refusals, false_alarms, at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (rule) DO UPDATE
+             SET refusals = excluded.refusals, false_alarms = excluded.false_alarms, at = excluded.at";
+        self.connection
+            .prepare_cached(sql)?
+            .execute((charge, refusals + 1, alarms, now.cast_signed()))
+            .map(|_| ())
     }
 
     /// A call went well. Where the same one was refused and nothing has moved since, the refusal was wrong.
@@ -271,6 +305,11 @@ const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, w
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') ORDER BY call.id DESC LIMIT 1";
 
+/// When the same call ended last; where it never ran, the last failure of the same kind.
+const LAST_KNOWN: &str = "SELECT coalesce(
+    (SELECT max(ended_at) FROM call WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed')),
+    (SELECT max(ended_at) FROM call WHERE session = ?1 AND state = 'failed' AND kind = ?3))";
+
 /// Refusals of the same call since which nothing has moved.
 const REFUSED_BEFORE: &str = "SELECT id, charge FROM call
     WHERE session = ?1 AND call_print = ?2 AND state = 'denied' AND world = ?3 AND charge IS NOT NULL
@@ -283,8 +322,8 @@ fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusq
 }
 
 impl Store {
-    /// Lets a call run although it would be refused. Says what it is, as far as it is known here.
-    pub fn allow(&mut self, key: &str, until: u64, now: u64) -> Result<Allowance, StoreError> {
+    /// Lets a call run although it would be refused; nothing where no such call was ever refused.
+    pub fn allow(&mut self, key: &str, until: u64, now: u64) -> Result<Option<Allowance>, StoreError> {
         self.write(|connection| {
             let label: Option<String> = connection
                 .prepare_cached(
@@ -294,7 +333,7 @@ impl Store {
                 )?
                 .query_row((key, KEY_LETTERS), |row| row.get(0))
                 .optional()?;
-            let label = label.unwrap_or_default();
+            let Some(label) = label else { return Ok(None) };
             connection
                 .prepare_cached(
                     "INSERT INTO allowance (key, label, until, at) VALUES (?1, ?2, ?3, ?4)
@@ -302,7 +341,7 @@ impl Store {
                 )?
                 .execute((key, &label, until.cast_signed(), now.cast_signed()))?;
             connection.prepare_cached("DELETE FROM allowance WHERE until <= ?1")?.execute([now.cast_signed()])?;
-            Ok(Allowance { key: key.to_owned(), label, until })
+            Ok(Some(Allowance { key: key.to_owned(), label, until }))
         })
     }
 

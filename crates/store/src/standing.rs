@@ -57,6 +57,14 @@ pub(crate) fn step(
     }
 }
 
+/// Forgets which answers were given: whoever got them may have them no more, or they may be true no more.
+pub(crate) fn forget_answers(connection: &Connection, session: i64) -> Result<(), rusqlite::Error> {
+    connection
+        .prepare_cached("DELETE FROM standing WHERE session = ?1 AND part = ?2")?
+        .execute((session, Part::Looks as i64))
+        .map(|_| ())
+}
+
 /// All that is known to fail in a session, for the table that a person gets to see.
 pub(crate) fn all_known(connection: &Connection, session: i64) -> Result<Standing, rusqlite::Error> {
     let mut standing = Standing::new();

@@ -35,6 +35,18 @@ impl CallState {
         }
     }
 
+    /// Was it asked for, and has it not ended?
+    pub(crate) const fn was_let_pass(self) -> bool {
+        match self {
+            CallState::ApprovalRequired | CallState::Approved | CallState::Executing => true,
+            CallState::Pending
+            | CallState::Completed
+            | CallState::Failed
+            | CallState::Denied
+            | CallState::Sealed => false,
+        }
+    }
+
     /// May a call that stands here go on to `next`?
     pub const fn may_become(self, next: CallState) -> bool {
         match (self, next) {

@@ -6,7 +6,7 @@ use unstuck_judge::ladder::Round;
 use unstuck_judge::{Kind, Outcome};
 use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
-use crate::entry::{Asked, Ended, Entry, Finding, OwnFault, Retrying, Ruling, Severity, Which, Who};
+use crate::entry::{Asked, Ended, Entry, Finding, Hears, OwnFault, Retrying, Ruling, Severity, Which, Who};
 use crate::pack::{Pack, packed, unpacked};
 
 /// The format of a line. A line of a newer format is left where it is.
@@ -269,6 +269,8 @@ impl StoredWho {
             agent: Clean::stored(self.agent),
             cwd: Clean::stored(self.cwd),
             owner: Clean::stored(self.owner),
+            // By the time this is read, nobody waits for an answer.
+            hears: Hears::Nothing,
             round: self.round.map_or(Round::Unsaid, Round::Numbered),
             at: self.at,
         }

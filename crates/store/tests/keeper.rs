@@ -14,8 +14,8 @@ use unstuck_judge::ladder::{self, Preset, Round};
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Keeper, Kept, Mode, Modes, OwnFault, Patience,
-    ProblemAges, Retry, RetryAsk, Root, Ruling, Stance, Store, Surroundings, Which, Who,
+    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Hears, Keeper, Kept, Mode, Modes, OwnFault,
+    Patience, ProblemAges, Retry, RetryAsk, Root, Ruling, Stance, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -103,6 +103,7 @@ impl Cellar {
             agent: Clean::from("main"),
             cwd: Clean::default(),
             owner: Clean::default(),
+            hears: Hears::Everything,
             round: Round::Unsaid,
             at: self.now + 1000,
         }
@@ -560,7 +561,7 @@ fn budgets_and_breakers_outlive_the_process_and_a_refusal_does_not_fill_them() {
             merged: Vec::new(),
         };
         let mut ended = cellar.ended(&number.to_string(), &observation);
-        ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW });
+        ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None });
         answers.push(match cellar.keep(&Entry::Ended(Box::new(ended))).said.retry.unwrap() {
             Retry::Again { .. } => "again",
             Retry::Stop { why, .. } => why.word(),
@@ -582,7 +583,7 @@ fn budgets_and_breakers_outlive_the_process_and_a_refusal_does_not_fill_them() {
         merged: b"Blocked by unstuck: not run".to_vec(),
     };
     let mut ended = cellar.ended("7", &refused);
-    ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW });
+    ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None });
     assert_eq!(cellar.keep(&Entry::Ended(Box::new(ended))).said.retry, None);
     assert_eq!(turned(&cellar), 2);
 }
@@ -754,7 +755,8 @@ fn what_a_person_allows_runs_until_it_is_taken_back() {
     let refused = cellar.before("b", "frob x").said.text.unwrap();
     let key = refused.split("unstuck allow ").nth(1).unwrap().split('`').next().unwrap().to_owned();
     let now = cellar.now;
-    let allowed = cellar.store().allow(&key, now + 60_000, now).unwrap();
+    let allowed = cellar.store().allow(&key, now + 60_000, now).unwrap().unwrap();
+    assert_eq!(cellar.store().allow("nobody", now + 60_000, now).unwrap(), None);
     assert_eq!(allowed.label, "frob x");
     assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Go);
     assert_eq!(cellar.store().allowed(now).unwrap(), [allowed]);
@@ -789,4 +791,112 @@ fn what_a_process_had_no_time_to_record_is_recorded_by_the_next_one() {
     unstuck_store::leave_word(&cellar.root(), cellar.now, &[Entry::Ended(Box::new(ended))]);
     cellar.before("b", "ls");
     assert_eq!(cellar.calls(), ["a failed 1 command_not_found", "b executing 1 -"]);
+}
+
+#[test]
+fn a_call_that_a_person_was_asked_about_is_a_complete_pair_too() {
+    let mut cellar = Cellar::empty();
+    for key in ["a", "b"] {
+        cellar.before(key, "frob x");
+        let (who, which) = (cellar.who(), Which::Key(Clean::from(key)));
+        cellar.keep(&Entry::Ruled { who, which, ruling: Ruling::Required });
+        cellar.after(key, "frob x", 1, "error: no\n");
+    }
+    assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Refuse);
+}
+
+#[test]
+fn nothing_is_held_or_refused_for_its_wait_where_only_results_were_heard() {
+    let mut cellar = Cellar::empty();
+    cellar.busy("a", "curl https://api.example/x", 30_000);
+    assert_eq!(cellar.before("b", "curl https://api.example/x").said.stance, Stance::Go);
+}
+
+#[test]
+fn the_user_gives_up_what_the_agent_runs_and_not_what_its_helpers_run() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    let mut asked = cellar.asked("b", "make check");
+    asked.who.agent = Clean::from("sub");
+    cellar.keep(&Entry::Asked(Box::new(asked)));
+    let who = cellar.who();
+    let told = cellar.keep(&Entry::UserSpoke(who)).said.sealed;
+    assert_eq!(told.iter().map(|sealed| &*sealed.label).collect::<Vec<_>>(), ["make"]);
+    assert_eq!(cellar.calls(), ["a sealed 1 -", "b executing 1 -"]);
+    // The main agent is never done, whoever says so.
+    let who = cellar.who();
+    cellar.before("c", "ls");
+    cellar.keep(&Entry::AgentDone(who));
+    assert_eq!(cellar.calls()[2], "c executing 1 -");
+}
+
+#[test]
+fn what_cannot_be_told_now_is_told_the_next_time() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "make");
+    let deaf = Who { hears: Hears::Nothing, ..cellar.who() };
+    assert_eq!(cellar.keep(&Entry::UserSpoke(deaf)).said.sealed, []);
+    assert_eq!(cellar.before("b", "ls").said.sealed.len(), 1);
+    assert_eq!(cellar.before("c", "ls -l").said.sealed.len(), 0);
+}
+
+#[test]
+fn a_call_that_cannot_be_refused_stops_the_run_after_six_failures_alike() {
+    let mut cellar = Cellar::empty();
+    let mut halts = Vec::new();
+    for number in 1..=9 {
+        let said = cellar.after(&number.to_string(), "frob x", 127, MISSING).said;
+        if said.stance == Stance::Halt {
+            assert!(said.table.unwrap().contains("frob x"), "{number}");
+            halts.push(number);
+        }
+    }
+    assert_eq!(halts, [6, 9]);
+}
+
+#[test]
+fn what_is_known_of_a_rule_fades() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "ls");
+    let put = |cellar: &Cellar, at: u64| {
+        let sql = "INSERT OR REPLACE INTO charge VALUES ('shell.command-not-found', 4, 2, ?1)";
+        cellar.database().execute(sql, [at.cast_signed()]).unwrap();
+    };
+    put(&cellar, cellar.now);
+    cellar.after("a", "ls", 0, "");
+    cellar.before("b", "frob x");
+    cellar.after("b", "frob x", 127, MISSING);
+    assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Go);
+    put(&cellar, cellar.now - 31 * 24 * HOUR);
+    assert_eq!(cellar.before("d", "frob x").said.stance, Stance::Refuse);
+    assert_eq!(cellar.before("e", "frob x").said.stance, Stance::Refuse);
+}
+
+#[test]
+fn after_a_break_an_answer_may_be_asked_for_again() {
+    let read = |cellar: &mut Cellar, key: &str| {
+        let stance = cellar.before(key, "cat notes.txt").said.stance;
+        if stance == Stance::Go {
+            cellar.after(key, "cat notes.txt", 0, "a long enough answer to be told apart from others\n");
+        }
+        stance
+    };
+    let breaks: [fn(&mut Cellar); 4] = [
+        |_| {},
+        |cellar| cellar.now += 11 * 60 * 1000,
+        |cellar| {
+            let who = cellar.who();
+            cellar.keep(&Entry::Shortened(who));
+        },
+        |cellar| {
+            let who = cellar.who();
+            cellar.keep(&Entry::Began(who));
+        },
+    ];
+    for (number, breaking) in breaks.into_iter().enumerate() {
+        let mut cellar = Cellar::empty();
+        ["a", "b"].map(|key| assert_eq!(read(&mut cellar, key), Stance::Go));
+        breaking(&mut cellar);
+        assert_eq!(read(&mut cellar, "c").refuses(), number == 0, "break {number}");
+    }
 }

@@ -76,7 +76,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     let programs = Programs::build()?;
     let mut sections = Vec::new();
     if options.only == Only::Everything || options.only == Only::Hook {
-        sections.push(Section { mark: "hook", report: machine() + &hook::tables(&programs, options.quick)? });
+        let report = machine() + &hook::tables(&programs, options.quick)?;
+        sections.push(Section { mark: "hook", report: format!("{report}At the end: {}.\n", load()) });
     }
     if options.only != Only::Hook {
         let mut report = machine();
@@ -143,17 +144,17 @@ fn machine() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load
-        .split(' ')
-        .next()
-        .filter(|load| !load.is_empty())
-        .map(|load| format!(", load {load} at the beginning"));
-    format!(
-        "One run on one machine: {}, {cores} cores{}.\n",
-        model.unwrap_or(std::env::consts::ARCH),
-        load.unwrap_or_default()
-    )
+    let model = model.unwrap_or(std::env::consts::ARCH);
+    format!("One run on one machine: {model}, {cores} cores, {} at the beginning.\n", load())
+}
+
+/// How busy the machine is, with others too.
+fn load() -> String {
+    let told = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    match told.split_once(' ') {
+        Some((load, _)) => format!("load {load}"),
+        None => "load unknown".to_owned(),
+    }
 }
 
 /// Diagnosing a build log from a pipe, beside programs that read the same pipe.

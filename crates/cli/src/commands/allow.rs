@@ -92,12 +92,8 @@ fn allow(ui: &mut Ui, cellar: &Cellar, key: &str, args: &AllowArgs) -> Result<Ex
     cellar.tend(&cellar.cleaner())?;
     let mut store = cellar.to_write()?;
     let now = cellar::now();
-    let allowance = store.allow(key, now.saturating_add(time::span_ms(args.span)), now)?;
-    if allowance.label.is_empty() {
-        // Nothing of this name was ever refused: what was meant would go on being refused.
-        store.revoke(key)?;
-        return Err(no_such());
-    }
+    let until = now.saturating_add(time::span_ms(args.span));
+    let allowance = store.allow(key, until, now)?.ok_or_else(no_such)?;
     if args.json {
         ui.json(&WireAllowance::from(&allowance))?;
         return Ok(ExitStatus::Success);

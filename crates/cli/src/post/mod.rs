@@ -1,6 +1,7 @@
 //! The post: what agents send is handed to the desk, and what the desk says becomes an answer. Every format of a hook comes
 //! through here; they differ in how an answer is written.
 
+mod defence;
 mod line;
 mod reply;
 
@@ -10,24 +11,23 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_judge::fingerprint;
-use unstuck_judge::ladder::Reason;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Rules};
-use unstuck_store::{
-    Answer, Asked, Entry, Instead, Kept, NAME_MAX, OwnFault, Phase, Rewritten, Ruling, Which, Who,
-};
+use unstuck_store::{Answer, Asked, Entry, Hears, Kept, NAME_MAX, OwnFault, Phase, Ruling, Which, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::hook::{Beginning, Finished, Happened, Letter, codex};
+use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, codex};
 use unstuck_wire::report::Report;
 
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::desk::{self, Desk};
-use crate::rewriter::Because;
-use crate::settings::{HookSettings, RewriteMode};
+use crate::settings::HookSettings;
 use crate::{alive, knowledge};
+use defence::Defence;
+
+/// No hook waits longer than this before it sends a call again: the program would give up on it.
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
 /// How much of the end of a conversation's file is read for what a payload leaves out.
 const TRANSCRIPT_TAIL: u64 = 512 * 1024;
@@ -99,26 +99,20 @@ impl<'a> Post<'a> {
         Told { answer, report: None, rewrite: None }
     }
 
-    /// A call is asked for. Where the person wants it and the program heeds it, other words may run in its place.
+    /// A call is asked for.
     fn asked(&mut self, letter: &Letter, asked: Asked, call: &Call, now: u64) -> Told {
-        let found = RefCell::new(None);
-        let (rewriter, cleaner, lang) = (self.desk.rewriter.clone(), self.cleaner, self.desk.lang);
-        let honours = letter.honours();
-        let instead = |reason: &Reason| {
-            let (rewrite, mode) = rewriter.as_ref()?.propose(call, Because::of(reason), &letter.cwd)?;
-            if mode != RewriteMode::Auto {
-                return None;
-            }
-            let (from, to) = (cleaner.line(&rewrite.from, 200), cleaner.line(&rewrite.to, 200));
-            let runs = Call::new(&call.tool, rewrite.input.clone());
-            let tell_later = (!honours.tell).then(|| cleaner.line(&reply::rewritten(&rewrite, lang), 600));
-            let row = rewrite.row;
-            found.replace(Some(rewrite));
-            Some(Rewritten { row, from, to, call: fingerprint::call(&runs), tell_later })
+        let defence = Defence {
+            call,
+            folder: &letter.cwd,
+            honours: letter.honours(),
+            rewriter: self.desk.rewriter.clone(),
+            cleaner: self.cleaner,
+            lang: self.desk.lang,
+            found: RefCell::default(),
         };
-        let answer = self.desk.before(asked, now, honours.rewrite.then_some(&instead as Instead<'_>));
+        let answer = self.desk.before(asked, now, Some(&defence));
         // What could not be recorded does not happen.
-        let rewrite = found.into_inner().filter(|_| answer.said.rewritten.is_some());
+        let rewrite = defence.found.into_inner().filter(|_| answer.said.rewritten.is_some());
         Told { answer, report: None, rewrite }
     }
 
@@ -131,6 +125,7 @@ impl<'a> Post<'a> {
             key: &finished.key,
             observation: &finished.observation,
             folder: &letter.cwd,
+            from_hook: letter.honours().again.then_some(LONGEST_WAIT),
             said_ok: finished.said_ok,
             took_ms: finished.took_ms,
             user_spoke: finished.new_user_turn,
@@ -169,6 +164,7 @@ impl<'a> Post<'a> {
             agent: self.cleaner.name(&letter.agent, NAME_MAX),
             cwd: self.cleaner.line(&letter.cwd, 1024),
             owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
+            hears: hears(letter),
             round: letter.round.map_or(Round::Unsaid, Round::Numbered),
             at: cellar::sensible(letter.at, now),
         }
@@ -195,6 +191,17 @@ impl<'a> Post<'a> {
     /// Writes down how long this process took.
     pub(crate) fn note_time(&self, phase: Phase, took: Duration) {
         self.desk.keeper.note_time(phase, took, cellar::now());
+    }
+}
+
+/// What can be said in answer to a letter. The words to a call before it runs come with its result at the earliest, except in
+/// our own format.
+fn hears(letter: &Letter) -> Hears {
+    let is_before = matches!(letter.events.first(), Some(Happened::Before { .. }));
+    match (letter.honours().tell, is_before && letter.host != Host::Generic) {
+        (false, _) => Hears::Nothing,
+        (true, true) => Hears::Notices,
+        (true, false) => Hears::Everything,
     }
 }
 

@@ -1,22 +1,20 @@
 //! What is said to an agent program that has a format of its own.
 
 use std::env;
-use std::time::Duration;
 
+use unstuck_judge::Lang;
 use unstuck_judge::ladder::words;
 use unstuck_judge::rewrite::Rewrite;
-use unstuck_judge::{Call, Lang};
 use unstuck_store::{Mode, Retry, Said, Stance};
 use unstuck_wire::hook::{Attended, Finished, Happened, Host, Letter, Reply};
 
 use super::{Post, Told};
 use crate::cellar;
 use crate::deadline::Deadline;
-use crate::rewriter::Because;
 use crate::settings;
 
-/// No hook waits longer than this before a call is sent again: the program would give up on it.
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// Of so many calls that nobody heard of again an agent is told at once; of more, none is worth reading.
+const NOTICES: usize = 3;
 
 impl Post<'_> {
     /// Records what a letter tells, and says what is to be answered.
@@ -48,21 +46,25 @@ impl Post<'_> {
             return Reply::Silent;
         }
         let lang = self.desk.lang;
-        let mut facts: Vec<String> = said.sealed.iter().map(|sealed| sealed.text(lang)).collect();
+        let mut facts: Vec<String> =
+            said.sealed.iter().take(NOTICES).map(|sealed| sealed.text(lang)).collect();
         match event {
-            Happened::Before { call, .. } => match (said.stance, told.rewrite) {
+            Happened::Before { .. } => match (said.stance, told.rewrite) {
                 (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
-                (Stance::Go, None) => facts.extend(said.text),
+                // What is said before a call comes only with its result, which has its own words.
+                (Stance::Go, None) => {}
                 (Stance::Hold { wait, .. }, _) => deadline.pause(wait),
-                (Stance::Refuse, _) => return self.refusal(letter, call, said),
+                (Stance::Refuse, _) => return Reply::Deny { reason: said.text.unwrap_or_default() },
                 (Stance::Halt, _) => return self.halt(letter, said),
             },
             Happened::After(finished) => match said.retry {
-                Some(Retry::Again { wait, attempt, of, .. })
-                    if letter.honours().again && wait <= LONGEST_WAIT =>
-                {
+                Some(Retry::Again { wait, attempt, of, .. }) if letter.honours().again => {
                     deadline.pause(wait);
                     return again(finished, attempt, of, lang);
+                }
+                Some(_) | None if said.stance == Stance::Halt && letter.honours().halt => {
+                    let (reason, table) = (said.text.unwrap_or_default(), said.table.unwrap_or_default());
+                    return Reply::Halt { reason, table };
                 }
                 Some(_) | None => facts.extend(said.text),
             },
@@ -76,17 +78,6 @@ impl Post<'_> {
             | Happened::End => {}
         }
         tell(facts)
-    }
-
-    /// A call that may not run.
-    fn refusal(&self, letter: &Letter, call: &Call, said: Said) -> Reply {
-        let reason = said.text.unwrap_or_default();
-        let charge = said.decision.as_ref().and_then(|decision| decision.reason.as_ref());
-        let rewriter = charge.zip(self.desk.rewriter.as_ref());
-        let proposal = rewriter
-            .and_then(|(charge, rewriter)| rewriter.propose(call, Because::of(charge), &letter.cwd))
-            .map(|(rewrite, _)| self.cleaner.line(&rewrite.text(self.desk.lang), 300));
-        Reply::Deny { reason: words::joined([Some(&*reason), proposal.as_deref()]) }
     }
 
     /// A call that runs with other words.

@@ -309,6 +309,16 @@ fn where_a_hook_can_send_a_call_again_it_does_so_once() {
     post["tool_response"] = after["tool_response"].clone();
     let told = answer(&world, "gemini", &post);
     assert_eq!(told["hookSpecificOutput"]["tailToolCallRequest"], Value::Null, "{told}");
+    // Nor is what nobody knows.
+    let mut withdraw = post;
+    withdraw["tool_name"] = json!("mcp_bank_withdraw");
+    withdraw["tool_input"] = json!({ "amount": 100 });
+    withdraw["tool_response"] = json!({
+        "llmContent": "", "returnDisplay": "",
+        "error": { "message": "MCP error -32001: Request timed out", "type": "mcp_tool_error" },
+    });
+    let told = answer(&world, "gemini", &withdraw);
+    assert_eq!(told["hookSpecificOutput"]["tailToolCallRequest"], Value::Null, "{told}");
 }
 
 #[test]
@@ -322,4 +332,42 @@ fn a_program_that_runs_the_hooks_of_another_beside_its_own_is_heard_once() {
     });
     assert_eq!(answer(&world, "claude", &through_claude), Value::Null);
     assert_ne!(answer(&world, "copilot", &through_claude), Value::Null);
+}
+
+#[test]
+fn a_change_that_no_hook_saw_lifts_a_refusal() {
+    let missing = "Exit code 1\ncat: late.txt: No such file or directory";
+    let cases: [(&str, &str, &str, fn(&World)); 3] = [
+        ("cat late.txt", missing, "src/late.txt", |_| {}),
+        ("gcc a.c", "Exit code 1\na.c:1:1: error: unknown type name 'itn'", "src/a.c", |_| {}),
+        ("frobber x", "Exit code 127\nbash: line 1: frobber: command not found", "bin/frobber", |world| {
+            fs::set_permissions(world.path("bin/frobber"), fs::Permissions::from_mode(0o755)).unwrap();
+        }),
+    ];
+    for (command, error, file, then) in cases {
+        let world = patient().with("src/a.c", "itn main() {}\n").with("bin/other", "");
+        let ask = |payload: &mut Value| -> Value {
+            payload["cwd"] = json!(world.path("src"));
+            let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+            let mut child = world.command(&["hook", "claude"]).env("PATH", path).spawn().unwrap();
+            let text = payload.to_string();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+            serde_json::from_str(Said::by(child).stdout()).unwrap_or(Value::Null)
+        };
+        for id in ["a", "b"] {
+            if ask(&mut claude("PreToolUse", id, command)).is_null() {
+                ask(&mut failed(id, command, error));
+            }
+        }
+        let refused = ask(&mut claude("PreToolUse", "c", command));
+        assert!(reason(&refused).contains("nothing relevant has changed"), "{refused}");
+        std::thread::sleep(Duration::from_millis(50));
+        fs::write(world.path(file), "int main() {}\n").unwrap();
+        then(&world);
+        assert_eq!(ask(&mut claude("PreToolUse", "d", command)), Value::Null, "{command}");
+        // It still fails: now it is known again.
+        ask(&mut failed("d", command, error));
+        let again = ask(&mut claude("PreToolUse", "e", command));
+        assert_eq!(again["hookSpecificOutput"]["permissionDecision"], "deny", "{again}");
+    }
 }

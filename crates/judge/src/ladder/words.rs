@@ -3,6 +3,7 @@
 //! Never an order. Agents are right to distrust results that shout, so a text states what happened and leaves the
 //! choice open.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::see::OUR_MARK;
@@ -26,7 +27,8 @@ impl Decision {
     pub fn text(&self, lang: Lang) -> Option<String> {
         let reason = self.reason.as_ref().filter(|_| self.rung > Rung::Observe)?;
         let strike = strike(reason, self.rung).and_then(|key| text_of(key, lang));
-        let text = joined([Some(template(reason, self.rung, lang)), strike])
+        let template = with_line(template(reason, self.rung, lang), &reason.line);
+        let text = joined([Some(&*template), strike])
             .replace("{count}", &reason.count.to_string())
             .replace("{rule}", &reason.charge())
             .replace("{line}", &quoted(&reason.line, lang));
@@ -54,12 +56,20 @@ impl Reason {
 
 /// A call that is sent again too early.
 pub fn too_early(line: &str, rule: &str, wait: Duration, lang: Lang) -> String {
-    let text = text_of("early.deny", lang).unwrap_or_default();
+    let text = with_line(text_of("early.deny", lang).unwrap_or_default(), line);
     let text = text
         .replace("{rule}", rule)
         .replace("{wait}", &span(wait, lang))
         .replace("{line}", &quoted(line, lang));
     format!("{OUR_MARK}: {text}")
+}
+
+/// A run that is stopped because a call that cannot be refused goes on failing.
+pub fn stopped_unasked(reason: &Reason, lang: Lang) -> String {
+    let text = with_line(text_of("unasked.halt", lang).unwrap_or_default(), &reason.line);
+    text.replace("{count}", &reason.count.to_string())
+        .replace("{rule}", &reason.charge())
+        .replace("{line}", &quoted(&reason.line, lang))
 }
 
 /// When the same call may work again.
@@ -155,7 +165,8 @@ impl Standing {
     fn latest(&self, number: usize, is_meant: impl Fn(&Known) -> bool) -> impl Iterator<Item = &Known> {
         let is_meant = |known: &&Known| known.strikes > 0 && is_meant(known);
         let mut known: Vec<&Known> = self.known.iter().filter(is_meant).collect();
-        known.sort_by(|a, b| (a.at, &a.attempt).cmp(&(b.at, &b.attempt)));
+        // One failure is known under several keys; the narrowest has the fewest strikes.
+        known.sort_by(|a, b| (a.at, a.strikes, &a.attempt).cmp(&(b.at, b.strikes, &b.attempt)));
         known.dedup_by(|a, b| a.at == b.at);
         let first = known.len().saturating_sub(number);
         known.into_iter().skip(first)
@@ -208,6 +219,14 @@ fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
 fn text_of(key: &str, lang: Lang) -> Option<&'static str> {
     let at = TEXTS.binary_search_by(|(other, _)| (*other).cmp(key)).ok()?;
     Some(TEXTS[at].1[lang as usize])
+}
+
+/// A text without the place for a line of output, where there is none.
+fn with_line<'t>(template: &'t str, line: &str) -> Cow<'t, str> {
+    match line.is_empty() {
+        true => Cow::Owned(template.replace(": {line}", "").replace("：{line}", "")),
+        false => Cow::Borrowed(template),
+    }
 }
 
 /// A line of an output, between brackets that it cannot close, and said to be what it is.

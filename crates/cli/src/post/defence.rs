@@ -1,0 +1,53 @@
+//! What speaks for a call that is about to be refused: files that somebody else changed meanwhile, and other words for it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use unstuck_judge::ladder::Reason;
+use unstuck_judge::rewrite::Rewrite;
+use unstuck_judge::{Call, Lang, fingerprint};
+use unstuck_store::{Advocate, Proposal, Rewritten};
+use unstuck_wire::clean::Cleaner;
+use unstuck_wire::hook::Honours;
+
+use super::reply;
+use crate::outside;
+use crate::rewriter::{Because, Rewriter};
+use crate::settings::RewriteMode;
+
+/// Speaks for one call.
+pub(super) struct Defence<'a> {
+    pub(super) call: &'a Call,
+    /// The working folder; empty where nobody says.
+    pub(super) folder: &'a str,
+    pub(super) honours: Honours,
+    pub(super) rewriter: Option<Rc<Rewriter>>,
+    pub(super) cleaner: &'a Cleaner,
+    pub(super) lang: Lang,
+    /// What was found to run in its place.
+    pub(super) found: RefCell<Option<Rewrite>>,
+}
+
+impl Advocate for Defence<'_> {
+    fn has_moved(&self, reason: &Reason, since: u64) -> bool {
+        outside::has_moved(self.call, self.folder, reason, since)
+    }
+
+    /// Where the person wants it and the program heeds it, other words run in place of the call.
+    fn proposal(&self, reason: &Reason) -> Option<Proposal> {
+        let (rewrite, mode) = self.rewriter.as_ref()?.propose(self.call, Because::of(reason), self.folder)?;
+        if mode != RewriteMode::Auto || !self.honours.rewrite {
+            return Some(Proposal::Say(self.cleaner.line(&rewrite.text(self.lang), 300)));
+        }
+        let told = || self.cleaner.line(&reply::rewritten(&rewrite, self.lang), 600);
+        let rewritten = Rewritten {
+            row: rewrite.row,
+            from: self.cleaner.line(&rewrite.from, 200),
+            to: self.cleaner.line(&rewrite.to, 200),
+            call: fingerprint::call(&Call::new(&self.call.tool, rewrite.input.clone())),
+            tell_later: (!self.honours.tell).then(told),
+        };
+        self.found.replace(Some(rewrite));
+        Some(Proposal::Run(rewritten))
+    }
+}
