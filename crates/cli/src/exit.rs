@@ -93,6 +93,10 @@ pub(crate) enum CommandError {
     NoSuchRefusal { key: String },
     #[error("this takes a brake off, and nobody sits at a terminal: an agent must not free itself")]
     NoPerson,
+    #[error(
+        "this takes a brake off, and an agent started it ({variable} is set): an agent must not free itself"
+    )]
+    InsideAgent { variable: &'static str },
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error("no agent is found on this machine")]
@@ -158,9 +162,10 @@ impl CommandError {
             | CommandError::NoSuchSetting { .. }
             | CommandError::NotAgreed { .. }
             | CommandError::Settings(_) => ExitStatus::Usage,
-            CommandError::TooShort { .. } | CommandError::Ambiguous { .. } | CommandError::NoPerson => {
-                ExitStatus::Usage
-            }
+            CommandError::TooShort { .. }
+            | CommandError::Ambiguous { .. }
+            | CommandError::NoPerson
+            | CommandError::InsideAgent { .. } => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use unstuck_judge::rewrite::Machine;
 
+use crate::program_file::{first_in, is_program};
+
 /// Folders of programs below the home, most usual first.
 const IN_HOME: &[&str] = &[
     ".local/bin",
@@ -107,7 +109,7 @@ impl ThisMachine {
     }
 
     fn on_path(&self, name: &str) -> Option<PathBuf> {
-        self.path.iter().map(|folder| folder.join(name)).find(|file| is_program(file))
+        first_in(&self.path, name)
     }
 
     /// The folders that may hold programs of the project: the working one, and those above it in the same repository.
@@ -225,14 +227,6 @@ fn owner(path: &Path) -> Option<Owner> {
     fs::metadata(path).ok().map(|metadata| metadata.uid())
 }
 
-/// Whether a path can be run.
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-
-    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-}
-
 /// Whether only root and `owners` can have changed a path.
 #[cfg(unix)]
 fn is_safe(path: &Path, owners: &[Owner]) -> bool {
@@ -247,11 +241,6 @@ type Owner = ();
 #[cfg(not(unix))]
 fn owner(_: &Path) -> Option<Owner> {
     None
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
 }
 
 /// Who can change a path is not asked here, so nothing off PATH is trusted.

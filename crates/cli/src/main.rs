@@ -26,6 +26,7 @@ mod person;
 mod plain;
 mod post;
 mod problem_page;
+mod program_file;
 mod progress;
 mod reader;
 mod recorder;

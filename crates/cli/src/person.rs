@@ -1,10 +1,39 @@
-//! Makes sure that a person is there, for commands that take a brake off: an agent must not free itself.
+//! Makes it hard for an agent to take a brake off by itself: a person has to be there, and no agent around us.
+//!
+//! It is a hurdle and no wall. An agent runs as the same user as the person does, so whatever is asked here it can fake if it
+//! sets out to; what it does by habit, it cannot.
+
+use std::env;
 
 use crate::exit::CommandError;
 use crate::ui;
 
-/// Fails where nobody sits at a terminal and `--yes` was not given.
+/// What agent programs set for all that they start. Variables that an editor also sets in its own terminals are not among them:
+/// a person types there.
+const AGENTS_VARIABLES: [&str; 14] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    "CODEX_THREAD_ID",
+    "CODEX_CI",
+    "GEMINI_CLI",
+    "QWEN_CODE",
+    "OPENCODE",
+    "OPENCODE_PID",
+    "COPILOT_CLI",
+    "COPILOT_CLI_BINARY_VERSION",
+    "CURSOR_AGENT",
+    "AI_AGENT",
+];
+
+/// Fails where an agent started us, whatever was given; and where nobody sits at a terminal and `--yes` was not given.
 pub(crate) fn must_be_there(yes: bool) -> Result<(), CommandError> {
+    // An empty one is how a person takes it away for one command.
+    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if let Some(variable) = AGENTS_VARIABLES.into_iter().find(is_set) {
+        return Err(CommandError::InsideAgent { variable });
+    }
     match yes || ui::input_is_terminal() {
         true => Ok(()),
         false => Err(CommandError::NoPerson),

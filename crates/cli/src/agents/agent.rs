@@ -1,10 +1,15 @@
 //! One row per agent program.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use unstuck_wire::hook::Host;
 
 use super::version::{Reported, Version};
 use crate::editing::{Dialect, Layout, Wanted};
+
+/// No hook waits longer than this before a call is sent again.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
 /// An agent program.
 #[derive(Debug)]
@@ -67,7 +72,7 @@ pub(crate) enum EntryKind {
 pub(crate) struct Event {
     pub(crate) name: &'static str,
     since: Since,
-    limit: Limit,
+    pub(crate) limit: Limit,
 }
 
 /// The first version that knows an event.
@@ -80,11 +85,13 @@ enum Since {
 /// How long the agent waits for us, and what the event is about. The limits are far above what we need, because changing one
 /// later makes Codex ask its user again; they are far below what the agents would allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
+pub(crate) enum Limit {
     /// A call is held up, and a snapshot may be taken.
     BeforeTool,
     /// A result is looked at.
     AfterTool,
+    /// A result is looked at, and the same call may be sent again from there, after a wait of up to [`LONGEST_WAIT`].
+    AfterToolAndAgain,
     /// Nobody calls a tool.
     Session,
     /// The agent wants to end.
@@ -92,17 +99,23 @@ enum Limit {
 }
 
 impl Limit {
-    fn seconds(self) -> u64 {
+    pub(crate) fn seconds(self) -> u64 {
         match self {
             Limit::BeforeTool => 10,
+            Limit::AfterToolAndAgain => 15,
             Limit::AfterTool | Limit::Session => 5,
             Limit::End => 2,
         }
     }
 
+    /// Is it shorter than so many seconds?
+    pub(crate) fn is_below(self, seconds: f64) -> bool {
+        Duration::from_secs(self.seconds()).as_secs_f64() < seconds
+    }
+
     fn is_about_tools(self) -> bool {
         match self {
-            Limit::BeforeTool | Limit::AfterTool => true,
+            Limit::BeforeTool | Limit::AfterTool | Limit::AfterToolAndAgain => true,
             Limit::Session | Limit::End => false,
         }
     }
@@ -182,7 +195,7 @@ pub(crate) const AGENTS: [Agent; 7] = [
         },
         events: &[
             always("BeforeTool", Limit::BeforeTool),
-            always("AfterTool", Limit::AfterTool),
+            always("AfterTool", Limit::AfterToolAndAgain),
             always("BeforeAgent", Limit::Session),
             always("SessionStart", Limit::Session),
             always("SessionEnd", Limit::End),

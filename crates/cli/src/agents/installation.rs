@@ -215,7 +215,7 @@ impl Installation {
         let known = ledger.about(found.path());
         let (after, made, alike) = match &self.agent.carrier {
             Carrier::Plugin => {
-                let plugin = opencode::plugin(&self.program).into_bytes();
+                let plugin = opencode::plugin(&self.program, self.agent.events).into_bytes();
                 match found.bytes() {
                     Some(bytes) if bytes != plugin && !self.is_our_plugin(bytes, known) => {
                         return Err(EditError::NotOurs { path: found.path().to_owned() });
@@ -339,8 +339,7 @@ impl Installation {
     }
 
     fn is_our_plugin(&self, bytes: &[u8], known: Option<&Written>) -> bool {
-        known.is_some_and(|known| known.is_left(bytes))
-            || str::from_utf8(bytes).is_ok_and(opencode::is_plugin)
+        opencode::program_of_plugin(bytes, known, self.agent.events).is_some()
     }
 }
 

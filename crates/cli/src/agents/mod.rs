@@ -9,18 +9,23 @@ mod opencode;
 mod own_program;
 mod place;
 mod switch;
+mod tells_us;
 mod told;
 mod version;
 
-pub(crate) use agent::{AGENTS, Agent, Carrier};
+pub(crate) use agent::{AGENTS, Agent, Carrier, LONGEST_WAIT, Limit};
 pub(crate) use command_line::{command_line, program_of};
 pub(crate) use installation::{Done, Installation, Outcome, Tools};
 pub(crate) use note::Note;
+pub(crate) use opencode::program_of_plugin;
 pub(crate) use own_program::OwnProgram;
 pub(crate) use place::{Places, Scope};
 pub(crate) use switch::{active_plugin, switched_off};
+pub(crate) use tells_us::names_us;
+#[expect(unused_imports, reason = "the door for agents is about to ask it")]
+pub(crate) use tells_us::tells_us_itself;
 pub(crate) use told::{Became, Told};
-pub(crate) use version::Reported;
+pub(crate) use version::{Reported, Why};
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use unstuck_wire::hook::Host;
 
 use super::place::Scope;
 use super::switch::Switch;
+use super::version::Why;
 
 /// Something worth saying.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub(crate) enum Note {
     /// The agent waits for its user's word before it calls us.
     Trust { host: Host, scope: Scope },
     /// The version is not known, so some events were left out.
-    VersionUnknown { program: &'static str, why: String, left_out: Vec<&'static str> },
+    VersionUnknown { program: &'static str, why: Why, left_out: Vec<&'static str> },
     /// The version is too old for some events.
     VersionOld { version: String, left_out: Vec<&'static str> },
     /// A setting keeps the agent from calling us.
@@ -80,13 +81,15 @@ impl Note {
                 format!("还差您一步：在此项目中启动 {host} 并确认信任该文件夹；在此之前其钩子不会运行")
             }
             (Note::VersionUnknown { program, why, left_out }, Lang::En) => format!(
-                "the version of {program} is not known ({why}), so these events were left out: {}. An older version \
+                "the version of {program} is not known ({}), so these events were left out: {}. An older version \
                  might not take the file with them; run this again where `{program} --version` works",
+                why.in_words(lang),
                 left_out.join(", ")
             ),
             (Note::VersionUnknown { program, why, left_out }, Lang::Zh) => format!(
-                "不知道 {program} 的版本（{why}），因此未写入以下事件：{}。较旧的版本可能会因它们拒绝整个文件；请在 \
+                "不知道 {program} 的版本（{}），因此未写入以下事件：{}。较旧的版本可能会因它们拒绝整个文件；请在 \
                  `{program} --version` 可用时再运行一次",
+                why.in_words(lang),
                 left_out.join("、")
             ),
             (Note::VersionOld { version, left_out }, Lang::En) => format!(

@@ -21,14 +21,8 @@ import { spawn } from "node:child_process"
 const PROGRAM = "unstuck"
 const MOST_READ = 1 << 20
 const MOST_KEPT = 4096
-// A snapshot before a risky call may take its time; everything else is answered in a fraction of this, or not at all.
-const LIMIT_MS = {
-  "tool.execute.before": 10_000,
-  "tool.execute.after": 5_000,
-  "message.part.updated": 5_000,
-  "chat.message": 2_000,
-  "session.deleted": 2_000,
-}
+// By event. A snapshot before a risky call may take its time; everything else is answered in a fraction of this, or not at all.
+const LIMIT_MS = {}
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
 const text = (value) => (typeof value === "string" && value !== "" ? value : undefined)

@@ -7,6 +7,7 @@ use unstuck_wire::hook::Host;
 
 use super::agent::{Agent, Home};
 use super::version::{self, Reported};
+use crate::program_file::{first_in, search_path};
 
 /// For whom an agent is to call us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +38,17 @@ pub(crate) struct Places {
 impl Places {
     /// Those around this process.
     pub(crate) fn here() -> Places {
-        let path = env::var_os("PATH").unwrap_or_default();
         Places {
             home: absolute("HOME"),
             project: env::current_dir().ok().map(project),
-            search: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
+            search: search_path(),
         }
+    }
+
+    /// Those of somebody who has nothing but a home.
+    #[cfg(test)]
+    pub(super) fn of(home: &Path) -> Places {
+        Places { home: Some(home.to_owned()), project: None, search: Vec::new() }
     }
 
     /// The root of the project.
@@ -85,8 +91,7 @@ impl Places {
         };
         let own = self.home.iter().flat_map(|home| own.iter().map(|folder| home.join(folder)));
         let folders: Vec<PathBuf> = self.search.iter().cloned().chain(own).collect();
-        let in_folders = |name: &&str| folders.iter().map(|folder| folder.join(name)).find(|path| runs(path));
-        agent.programs.iter().find_map(in_folders)
+        agent.programs.iter().find_map(|name| first_in(&folders, name))
     }
 
     /// Is there anything of this agent: its program, or its folder?
@@ -104,17 +109,6 @@ impl Places {
 fn project(working: PathBuf) -> PathBuf {
     let root = working.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
     root.unwrap_or(working)
-}
-
-#[cfg(unix)]
-fn runs(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn runs(path: &Path) -> bool {
-    path.with_extension("exe").is_file() || path.with_extension("cmd").is_file()
 }
 
 fn absolute(variable: &str) -> Option<PathBuf> {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::agent::Carrier;
 use super::installation::{Done, Installation, Outcome, Tools};
-use super::version::{Reported, Version};
+use super::version::{Reported, Version, Why};
 use super::{AGENTS, Agent};
 use crate::editing::tests::{any_hand, any_settings, written};
 use crate::editing::{Backups, EditError, Ledger};
@@ -147,7 +147,7 @@ fn no_event_is_written_that_a_version_may_not_know() {
     let failure = |names: &[&str]| names.contains(&"PostToolUseFailure");
     assert!(!failure(&version(2, 0, 55)) && failure(&version(2, 0, 56)));
     assert!(!batch(&version(2, 1, 100)) && !batch(&version(2, 1, 117)) && batch(&version(2, 1, 118)));
-    for unknown in [Reported::NotFound, Reported::NotAsked, Reported::Unreadable("x".to_owned())] {
+    for unknown in [Reported::NotFound, Reported::NotAsked, Reported::Unreadable(Why::TooSlow)] {
         assert_eq!(names(&unknown), version(2, 0, 50));
     }
 }

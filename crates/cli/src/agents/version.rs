@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use unstuck_exec::{Ending, Job};
+use unstuck_judge::Lang;
 
 /// How long a program may take to tell its version. Those that run on Node take a second or two on a busy machine.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -29,7 +30,41 @@ pub(crate) enum Reported {
     /// Nobody asked, because nothing depends on it.
     NotAsked,
     /// It was asked and did not say.
-    Unreadable(String),
+    Unreadable(Why),
+}
+
+/// Why a version is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// There is no program to ask.
+    NoProgram,
+    /// It ended well and said nothing like a version.
+    NoVersion,
+    Exited(i32),
+    Signalled(i32),
+    TooSlow,
+    /// The system did not start it; in the system's own words.
+    NotStarted(String),
+}
+
+impl Why {
+    pub(crate) fn in_words(&self, lang: Lang) -> String {
+        let limit = LIMIT.as_secs();
+        match (self, lang) {
+            (Why::NoProgram, Lang::En) => "there is no such program".to_owned(),
+            (Why::NoProgram, Lang::Zh) => "没有这个程序".to_owned(),
+            (Why::NoVersion, Lang::En) => "it said no version".to_owned(),
+            (Why::NoVersion, Lang::Zh) => "它没有说出版本".to_owned(),
+            (Why::Exited(code), Lang::En) => format!("exit code {code}"),
+            (Why::Exited(code), Lang::Zh) => format!("退出码 {code}"),
+            (Why::Signalled(signal), Lang::En) => format!("signal {signal}"),
+            (Why::Signalled(signal), Lang::Zh) => format!("信号 {signal}"),
+            (Why::TooSlow, Lang::En) => format!("no answer in {limit} s"),
+            (Why::TooSlow, Lang::Zh) => format!("{limit} 秒内没有回答"),
+            (Why::NotStarted(why), Lang::En) => format!("it could not be started: {why}"),
+            (Why::NotStarted(why), Lang::Zh) => format!("无法启动：{why}"),
+        }
+    }
 }
 
 impl fmt::Display for Version {
@@ -48,12 +83,12 @@ pub(super) fn ask(program: &Path) -> Reported {
     });
     match (run.ending, read(&String::from_utf8_lossy(&said))) {
         (Ending::Exited(0), Some(version)) => Reported::Version(version),
-        (Ending::Exited(0), None) => Reported::Unreadable("it said no version".to_owned()),
-        (Ending::Exited(code), _) => Reported::Unreadable(format!("exit code {code}")),
-        (Ending::Signalled(signal), _) => Reported::Unreadable(format!("signal {signal}")),
-        (Ending::TimedOut, _) => Reported::Unreadable(format!("no answer in {} s", LIMIT.as_secs())),
+        (Ending::Exited(0), None) => Reported::Unreadable(Why::NoVersion),
+        (Ending::Exited(code), _) => Reported::Unreadable(Why::Exited(code)),
+        (Ending::Signalled(signal), _) => Reported::Unreadable(Why::Signalled(signal)),
+        (Ending::TimedOut, _) => Reported::Unreadable(Why::TooSlow),
         (Ending::NotFound, _) => Reported::NotFound,
-        (Ending::NotExecutable(why), _) => Reported::Unreadable(why),
+        (Ending::NotExecutable(why), _) => Reported::Unreadable(Why::NotStarted(why)),
     }
 }
 

@@ -1,14 +1,15 @@
 //! `unstuck install`: tells agents to call us, by entries in their settings that an uninstall takes out again.
 
 use std::io;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use unstuck_judge::Lang;
 
 use crate::agents::{
-    AGENTS, Agent, Became, Done, Installation, Note, OwnProgram, Places, Reported, Scope, Told, Tools,
-    active_plugin, switched_off,
+    AGENTS, Agent, Became, Done, Installation, Note, Outcome, OwnProgram, Places, Reported, Scope, Told,
+    Tools, Why, active_plugin, switched_off,
 };
 use crate::cellar::{self, Cellar};
 use crate::editing::{Backups, EditError, Ledger};
@@ -162,31 +163,26 @@ impl Work {
         };
         let program = program.to_owned();
         let installation = Installation { agent, file: file.clone(), program, events, tolerated };
+        let became = match active_plugin(places, agent) {
+            Some(settings) => Became::HasPlugin(settings),
+            None => installation.put_in(&mut self.tools()).map_or_else(Became::Failed, Became::Installed),
+        };
         let mut told = Told {
             agent,
             scope: Some(scope),
-            file: file.clone(),
+            file,
             version,
             events: installation.events.iter().map(|event| event.name).collect(),
             left_out: left_out.iter().map(|event| event.name).collect(),
             command: installation.line(),
-            became: Became::Failed(EditError::Busy),
+            became,
             notes: Vec::new(),
             dry_run: self.dry_run,
         };
-        if let Some(settings) = active_plugin(places, agent) {
-            told.became = Became::HasPlugin(settings);
-            self.done.push(None);
-            return Ok(told);
-        }
-        match installation.put_in(&mut self.tools()) {
-            Ok(outcome) => {
-                told.notes = notes(places, &told, scope, outcome.done);
-                let alike = outcome.alike.iter().cloned();
-                told.notes.extend(alike.map(|line| Note::LooksLikeOurs { file: file.clone(), line }));
-                told.became = Became::Installed(outcome);
-            }
-            Err(error) => told.became = Became::Failed(error),
+        if let Became::Installed(outcome) = &told.became {
+            let mut notes = notes(places, &told, scope, outcome.done);
+            notes.extend(alike(outcome, &told.file));
+            told.notes = notes;
         }
         self.remember(installation, &told);
         Ok(told)
@@ -198,16 +194,28 @@ impl Work {
     }
 
     /// Takes us out of a file.
-    pub(crate) fn uninstall(&mut self, installation: Installation, told: &mut Told) {
-        match installation.take_out(&mut self.tools()) {
+    pub(crate) fn uninstall(&mut self, installation: Installation, scope: Option<Scope>) -> Told {
+        let (became, notes) = match installation.take_out(&mut self.tools()) {
             Ok(outcome) => {
-                let (file, alike) = (outcome.file.clone(), outcome.alike.iter().cloned());
-                told.notes.extend(alike.map(|line| Note::LooksLikeOurs { file: file.clone(), line }));
-                told.became = Became::Uninstalled(outcome);
+                let notes = alike(&outcome, &outcome.file).collect();
+                (Became::Uninstalled(outcome), notes)
             }
-            Err(error) => told.became = Became::Failed(error),
-        }
-        self.remember(installation, told);
+            Err(error) => (Became::Failed(error), Vec::new()),
+        };
+        let told = Told {
+            agent: installation.agent,
+            scope,
+            file: installation.file.clone(),
+            version: Reported::NotAsked,
+            events: Vec::new(),
+            left_out: Vec::new(),
+            command: installation.line(),
+            became,
+            notes,
+            dry_run: self.dry_run,
+        };
+        self.remember(installation, &told);
+        told
     }
 
     /// Waits a second and looks again: a running agent may have written its old copy over ours. Then it is done once more, and
@@ -216,7 +224,7 @@ impl Work {
         &mut self,
         told: &mut [Told],
         stands: impl Fn(&Installation, &Ledger) -> Result<bool, EditError>,
-        again: impl Fn(&Installation, &mut Tools<'_>) -> Result<crate::agents::Outcome, EditError>,
+        again: impl Fn(&Installation, &mut Tools<'_>) -> Result<Outcome, EditError>,
     ) {
         let done = std::mem::take(&mut self.done);
         let mut open: Vec<(&Installation, &mut Told)> =
@@ -248,6 +256,11 @@ impl Work {
     }
 }
 
+/// Entries that call us in another way than ours, and were left alone.
+fn alike(outcome: &Outcome, file: &Path) -> impl Iterator<Item = Note> {
+    outcome.alike.iter().map(|line| Note::LooksLikeOurs { file: file.to_owned(), line: line.clone() })
+}
+
 /// What a person should know.
 fn notes(places: &Places, told: &Told, scope: Scope, done: Done) -> Vec<Note> {
     let agent = told.agent;
@@ -259,8 +272,7 @@ fn notes(places: &Places, told: &Told, scope: Scope, done: Done) -> Vec<Note> {
             notes.push(Note::VersionOld { version: version.to_string(), left_out });
         }
         Reported::NotFound => {
-            let why = format!("there is no program {program}");
-            notes.push(Note::VersionUnknown { program, why, left_out });
+            notes.push(Note::VersionUnknown { program, why: Why::NoProgram, left_out });
         }
         Reported::Unreadable(why) => {
             notes.push(Note::VersionUnknown { program, why: why.clone(), left_out });

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::agents::{AGENTS, Agent, Became, Installation, OwnProgram, Places, Reported, Scope, Told};
+use crate::agents::{AGENTS, Agent, Installation, OwnProgram, Places, Reported, Scope, names_us};
 use crate::cellar::Cellar;
 use crate::commands::install::{Work, agent_named, tell};
-use crate::editing::{EditError, Ledger};
+use crate::editing::Ledger;
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::Ui;
 
@@ -56,30 +56,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
     for agent in AGENTS.iter().filter(|agent| is_asked(&args.agents, agent)) {
         let mut any = false;
         for (scope, file) in files(&places, agent, scopes, &work.ledger) {
-            let version = Reported::NotAsked;
-            let (events, _) = agent.events_of(&version);
-            let installation = Installation {
-                agent,
-                file: file.clone(),
-                program: program.clone(),
-                events,
-                tolerated: Vec::new(),
-            };
-            let mut one = Told {
-                agent,
-                scope,
-                file,
-                version,
-                events: Vec::new(),
-                left_out: Vec::new(),
-                command: installation.line(),
-                became: Became::Failed(EditError::Busy),
-                notes: Vec::new(),
-                dry_run: args.dry_run,
-            };
-            work.uninstall(installation, &mut one);
+            let (events, _) = agent.events_of(&Reported::NotAsked);
+            let (program, tolerated) = (program.clone(), Vec::new());
+            told.push(work.uninstall(Installation { agent, file, program, events, tolerated }, scope));
             any = true;
-            told.push(one);
         }
         if !any && !args.agents.is_empty() {
             ui.remark(&nothing(ui, agent))?;
@@ -109,7 +89,7 @@ fn files(places: &Places, agent: &Agent, scopes: &[Scope], ledger: &Ledger) -> V
     for scope in scopes {
         let Some(file) = places.file(agent, *scope) else { continue };
         let is_known = ledger.about(&real(&file)).is_some();
-        if (is_known || speaks_of_us(&file)) && seen.insert(real(&file)) {
+        if (is_known || names_us(&file)) && seen.insert(real(&file)) {
             files.push((Some(*scope), file));
         }
     }
@@ -120,8 +100,4 @@ fn files(places: &Places, agent: &Agent, scopes: &[Scope], ledger: &Ledger) -> V
         }
     }
     files
-}
-
-fn speaks_of_us(file: &Path) -> bool {
-    fs::read(file).is_ok_and(|bytes| memchr::memmem::find(&bytes, b"unstuck").is_some())
 }

@@ -3,17 +3,21 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use unstuck_store::Heard;
 use unstuck_wire::hook::Host;
 
 use super::Doctor;
 use super::entries::{self, Entry};
-use super::house::is_program;
+use super::heard::Registered;
 use super::trust::{self, Trust};
-use crate::agents::{Agent, Installation, Places, Reported, Scope, active_plugin, switched_off};
+use crate::agents::{
+    Agent, Installation, LONGEST_WAIT, Limit, Places, Reported, Scope, active_plugin, switched_off,
+};
 use crate::editing::Ledger;
 use crate::plain;
+use crate::program_file::is_program;
 
 /// The line of our plugin for Claude Code, which finds the program on PATH.
 const PLUGIN_LINE: &str = "unstuck hook claude 2>/dev/null || :";
@@ -35,7 +39,7 @@ impl Doctor<'_> {
     ) {
         let about = agent.host.word();
         let version = self.look_at_its_program(places, agent);
-        let connected = self.look_for_entries(places, agent);
+        let connected = self.look_for_entries(places, agent, ledger);
         let plugin = active_plugin(places, agent);
         if connected.is_empty() && plugin.is_none() {
             return self.not_connected(places, agent, ledger);
@@ -72,9 +76,13 @@ impl Doctor<'_> {
         for line in lines {
             self.try_line(about, &line, agent.host, &format!("unstuck install {about}"));
         }
-        let (expected, _) = agent.events_of(&version);
-        let expected: Vec<&str> = expected.iter().map(|event| event.name).collect();
-        self.hold_against(about, &expected, heard);
+        let in_plugin = plugin.iter().flat_map(|_| agent.events_of(&version).0).map(|event| event.name);
+        let in_files = connected.iter().flat_map(|each| &each.entries).map(|entry| entry.event.as_str());
+        let registered: BTreeSet<&str> = in_plugin.chain(in_files).collect();
+        let real = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let written = connected.iter().filter_map(|each| ledger?.about(&real(&each.file)));
+        let since = written.map(|written| written.at_ms).max().unwrap_or_default();
+        self.hold_against(about, &Registered { events: registered, since }, heard);
     }
 
     fn look_at_its_program(&mut self, places: &Places, agent: &Agent) -> Reported {
@@ -91,7 +99,7 @@ impl Doctor<'_> {
             Reported::Version(version) => self.fine(about, "program", format!("{name} {version}, {path}")),
             Reported::NotFound | Reported::NotAsked => self.fine(about, "program", format!("{name}, {path}")),
             Reported::Unreadable(why) => {
-                let why = plain::short(why, 200);
+                let why = plain::short(&why.in_words(self.lang), 200);
                 let what = self.say(
                     format!("{path} does not tell its version: {why}"),
                     format!("{path} 没有给出版本：{why}"),
@@ -107,7 +115,12 @@ impl Doctor<'_> {
     }
 
     /// The files in which entries of ours stand.
-    fn look_for_entries(&mut self, places: &Places, agent: &Agent) -> Vec<Connected> {
+    fn look_for_entries(
+        &mut self,
+        places: &Places,
+        agent: &Agent,
+        ledger: Option<&Ledger>,
+    ) -> Vec<Connected> {
         let mut connected: Vec<Connected> = Vec::new();
         for scope in [Scope::User, Scope::Project] {
             let Some(file) = places.file(agent, scope) else { continue };
@@ -115,7 +128,7 @@ impl Doctor<'_> {
             if connected.iter().any(|other| other.file == file) {
                 continue;
             }
-            match entries::in_file(agent, &file) {
+            match entries::in_file(agent, &file, ledger) {
                 Ok(entries) if entries.is_empty() => {}
                 Ok(entries) => connected.push(Connected { scope, file, entries }),
                 Err(error) => {
@@ -168,7 +181,7 @@ impl Doctor<'_> {
         let file = shown(&connected.file);
         self.look_at_events(agent, connected, version, &install);
         self.look_at_called_program(about, connected, &install);
-        self.look_at_limits(about, connected);
+        self.look_at_limits(agent, connected);
         self.look_at_matchers(about, connected);
         match agent.host {
             Host::Codex => self.look_at_codex_trust(places, agent, connected),
@@ -184,14 +197,15 @@ impl Doctor<'_> {
         let is_sound = before == self.findings.iter().filter(|finding| finding.severity.is_bad()).count();
         let program = connected.entries.first().map(|entry| entry.program.to_string_lossy().into_owned());
         let (events, _) = agent.events_of(version);
-        let as_written = match (program, ledger, version) {
-            (Some(program), Some(ledger), Reported::Version(_)) => {
+        // Without the version nobody knows what the installer would write, unless it writes the same for all.
+        let is_known = matches!(version, Reported::Version(_)) || !agent.asks_for_version();
+        let as_written = match (program, ledger) {
+            (Some(program), Some(ledger)) if is_known => {
                 let file = connected.file.clone();
                 let installation = Installation { agent, file, program, events, tolerated: Vec::new() };
                 installation.is_in(ledger).unwrap_or(true)
             }
-            // Without the version nobody knows what the installer would write.
-            (_, _, _) => true,
+            (_, _) => true,
         };
         if is_sound && !as_written {
             let what = self.say(
@@ -263,18 +277,19 @@ impl Doctor<'_> {
     }
 
     /// An agent that waits for us too briefly cuts us off; one that waits without end can be held up by us.
-    fn look_at_limits(&mut self, about: &str, connected: &Connected) {
-        let hook = self.cellar.settings.hook();
-        let needed = (hook.hold_max + hook.deadline_before).as_secs_f64().ceil();
+    fn look_at_limits(&mut self, agent: &Agent, connected: &Connected) {
+        let about = agent.host.word();
         let mut wrong: Vec<String> = Vec::new();
+        let mut settings_ask_too_much = false;
         for entry in &connected.entries {
-            let is_before = ["Pre", "pre", "BeforeTool"].iter().any(|begin| entry.event.starts_with(begin));
+            let limit = agent.events.iter().find(|event| event.name == entry.event).map(|event| event.limit);
+            let needed = self.needed(limit.unwrap_or(Limit::End));
             match entry.limit {
                 None => wrong.push(format!("{}: –", entry.event)),
-                Some(limit) if is_before && limit < needed => {
-                    wrong.push(format!("{}: {limit} s", entry.event))
+                Some(set) if set < needed => {
+                    wrong.push(format!("{}: {set} s < {needed} s", entry.event));
+                    settings_ask_too_much |= limit.is_some_and(|limit| limit.is_below(needed));
                 }
-                Some(limit) if limit < 1.0 => wrong.push(format!("{}: {limit} s", entry.event)),
                 Some(_) => {}
             }
         }
@@ -283,11 +298,31 @@ impl Doctor<'_> {
         }
         let wrong = wrong.join(", ");
         let what = self.say(
-            format!("time limits that do not fit ({wrong}); before a call we may need {needed} s"),
-            format!("时间限制不合适（{wrong}）；调用前我们可能需要 {needed} 秒"),
+            format!("time limits that are shorter than what we may need, or missing ({wrong})"),
+            format!("时间限制短于我们可能需要的时间，或没有设置（{wrong}）"),
         );
-        let todo = self.anew(about, connected.scope);
+        let todo = match settings_ask_too_much {
+            // What `install` writes would be too short as well.
+            true => self.say(
+                "shorten `hook.hold-max`, `hook.deadline-before` or `hook.deadline-after`",
+                "请缩短 `hook.hold-max`、`hook.deadline-before` 或 `hook.deadline-after`",
+            ),
+            false => self.anew(about, connected.scope),
+        };
         self.warn(about, "limits", what, todo);
+    }
+
+    /// The longest that a hook may take at such an event, in whole seconds.
+    fn needed(&self, limit: Limit) -> f64 {
+        let hook = self.cellar.settings.hook();
+        let needed = match limit {
+            Limit::BeforeTool => hook.hold_max + hook.deadline_before,
+            Limit::AfterTool | Limit::Session => hook.deadline_after,
+            Limit::AfterToolAndAgain => hook.deadline_after + LONGEST_WAIT,
+            // Nobody waits for what is done then, and what was not recorded waits in the spool.
+            Limit::End => Duration::from_secs(1),
+        };
+        needed.as_secs_f64().ceil()
     }
 
     /// A person may want us to be told of some tools only.

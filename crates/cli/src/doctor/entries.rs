@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use unstuck_wire::hook::Host;
 
-use crate::agents::{Agent, Carrier, command_line, program_of};
-use crate::editing::{Document, EditError, Layout};
-
-/// The line of opencode's plugin that names the program it starts.
-const PLUGIN_PROGRAM: &str = "const PROGRAM = ";
+use crate::agents::{Agent, Carrier, command_line, program_of, program_of_plugin};
+use crate::editing::{Document, EditError, Layout, Ledger};
 
 /// An entry of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +25,16 @@ pub(super) struct Entry {
     pub(super) place: (usize, usize),
 }
 
-/// Our entries in a file; none where there is no file.
-pub(super) fn in_file(agent: &Agent, file: &Path) -> Result<Vec<Entry>, EditError> {
+/// Our entries in a file; none where there is no file. What the installer knows as its own is told by what it noted.
+pub(super) fn in_file(agent: &Agent, file: &Path, ledger: Option<&Ledger>) -> Result<Vec<Entry>, EditError> {
     let Ok(bytes) = fs::read(file) else { return Ok(Vec::new()) };
     match &agent.carrier {
-        Carrier::Plugin => Ok(in_plugin(agent, &String::from_utf8_lossy(&bytes))),
+        Carrier::Plugin => {
+            let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+            let known = ledger.and_then(|ledger| ledger.about(&real));
+            let program = program_of_plugin(&bytes, known, agent.events);
+            Ok(program.map(|program| in_plugin(agent, &program)).unwrap_or_default())
+        }
         Carrier::Entries { layout, dialect, .. } => {
             let value = Document::read(file, *dialect, Some(&bytes))?.value();
             Ok(in_value(agent.host, *layout, &value))
@@ -80,15 +82,11 @@ fn ours(host: Host, event: &str, entry: &Value, place: (usize, usize)) -> Option
 }
 
 /// A plugin is one file of ours for all events; it limits the time itself.
-fn in_plugin(agent: &Agent, text: &str) -> Vec<Entry> {
-    let named = text.lines().find_map(|line| line.strip_prefix(PLUGIN_PROGRAM));
-    let Some(program) = named.and_then(|name| serde_json::from_str::<String>(name).ok()) else {
-        return Vec::new();
-    };
+fn in_plugin(agent: &Agent, program: &str) -> Vec<Entry> {
     let entry = |event: &str| Entry {
         event: event.to_owned(),
-        line: command_line(&program, agent.host),
-        program: PathBuf::from(&program),
+        line: command_line(program, agent.host),
+        program: PathBuf::from(program),
         limit: Some(f64::INFINITY),
         tools: None,
         place: (0, 0),

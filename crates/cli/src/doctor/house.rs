@@ -1,7 +1,6 @@
 //! unstuck itself: is it on, are its settings and rules sound, does it cut out secrets.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use unstuck_wire::clean::Cleaner;
 
@@ -9,6 +8,7 @@ use super::Doctor;
 use crate::knowledge;
 use crate::moment;
 use crate::plain;
+use crate::program_file::{first_in, search_path};
 use crate::switch::{self, Switch};
 
 /// How findings about ourselves are headed.
@@ -31,7 +31,7 @@ impl Doctor<'_> {
         };
         let shown = plain::line(&program.to_string_lossy()).into_owned();
         self.fine(US, "program", format!("{version}, {shown}"));
-        let on_path = on_path("unstuck", env::var_os("PATH").as_deref());
+        let on_path = first_in(&search_path(), "unstuck");
         let is_same = |found: &PathBuf| found.canonicalize().ok() == program.canonicalize().ok();
         match on_path {
             None => {
@@ -180,22 +180,4 @@ impl Doctor<'_> {
             }
         }
     }
-}
-
-/// The first program of this name in the folders of `PATH`.
-pub(super) fn on_path(name: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
-    env::split_paths(path?).map(|folder| folder.join(name)).find(|found| is_program(found))
-}
-
-/// Is it a file that can be run?
-#[cfg(unix)]
-pub(super) fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-/// Is it a file that can be run?
-#[cfg(not(unix))]
-pub(super) fn is_program(path: &Path) -> bool {
-    path.is_file()
 }

@@ -26,16 +26,7 @@ impl Doctor<'_> {
     pub(super) fn look_at_the_store(&mut self) {
         let root = match self.cellar.root() {
             Ok(root) => root,
-            Err(CommandError::Store(StoreError::Missing { path })) => {
-                let path = plain::line(&path.to_string_lossy()).into_owned();
-                let what =
-                    self.say(format!("nothing is recorded in {path} yet"), format!("{path} 中尚无记录"));
-                let todo = self.say(
-                    "`unstuck install` connects an agent; its first call is recorded here",
-                    "`unstuck install` 连接智能体；它的第一次调用会记录在这里",
-                );
-                return self.note(STORE, "folder", what, Some(todo));
-            }
+            Err(CommandError::Store(StoreError::Missing { path })) => return self.nothing_yet(&path),
             Err(error) => return self.store_fails("folder", &error),
         };
         self.look_at_the_disk(&root);

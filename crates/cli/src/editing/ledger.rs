@@ -178,7 +178,8 @@ pub(super) fn private_write(path: &Path, bytes: &[u8]) -> Result<(), EditError> 
     })
 }
 
-fn private_options() -> OpenOptions {
+/// For a file that only its owner can read, from its first byte on.
+pub(super) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::error::{Deed, EditError};
 use super::found::Found;
+use super::ledger::private_options;
 use crate::alive;
 
 /// What a file is to become.
@@ -74,11 +75,22 @@ impl Drop for Beside {
 }
 
 impl Beside {
-    fn write(found: &Found, bytes: &[u8]) -> Result<Beside, EditError> {
+    /// Makes the file, empty. Where it is to take the place of another, nobody else can read it before it has the other's
+    /// rights: what is written into it may be a secret.
+    fn open(found: &Found) -> Result<(Beside, File), EditError> {
         let path = found.path.with_file_name(format!("{}{}", prefix(&found.path), signature()));
-        let failed = || EditError::io(Deed::Write, &path);
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed())?;
-        let beside = Beside { path: path.clone() };
+        let mut options = match &found.metadata {
+            Some(_) => private_options(),
+            None => OpenOptions::new(),
+        };
+        let file = options.write(true).create_new(true).open(&path);
+        let file = file.map_err(EditError::io(Deed::Write, &path))?;
+        Ok((Beside { path }, file))
+    }
+
+    fn write(found: &Found, bytes: &[u8]) -> Result<Beside, EditError> {
+        let (beside, mut file) = Beside::open(found)?;
+        let failed = || EditError::io(Deed::Write, &beside.path);
         file.write_all(bytes).map_err(EditError::io(Deed::Write, &found.path))?;
         if let Some(metadata) = &found.metadata {
             same_owner(&file, metadata).map_err(|_| EditError::Theirs { path: found.path.clone() })?;
@@ -171,4 +183,32 @@ fn same_owner(file: &File, wanted: &fs::Metadata) -> io::Result<()> {
 #[cfg(not(unix))]
 fn same_owner(_: &File, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_takes_the_place_of_a_file_is_never_open_to_more_people_than_that_file() {
+        for wanted in [0o600, 0o640, 0o644, 0o666] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("settings.json");
+            fs::write(&path, "{}").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+            let found = Found::look(&path).unwrap();
+            let (beside, _file) = Beside::open(&found).unwrap();
+            assert_eq!(mode(&beside.path), 0o600, "{wanted:o}");
+            drop(beside);
+            assert_eq!(put(&found, &After::Bytes(b"{ }".to_vec())).unwrap(), Put::Done);
+            assert_eq!((mode(&path), fs::read(&path).unwrap()), (wanted, b"{ }".to_vec()));
+        }
+    }
 }

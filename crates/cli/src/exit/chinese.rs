@@ -39,6 +39,9 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoHome => "没有可以存放数据的文件夹：XDG_STATE_HOME 和 HOME 都没有设置".to_owned(),
         CommandError::NoSuchRefusal { key } => format!("没有名为 {key} 的被拒绝的调用"),
         CommandError::NoPerson => "这会解除限制，而终端前没有人：智能体不能自行解除".to_owned(),
+        CommandError::InsideAgent { variable } => {
+            format!("这会解除限制，而它由智能体启动（设置了 {variable}）：智能体不能自行解除")
+        }
         CommandError::Edit(error) => error.in_words(Lang::Zh),
         CommandError::NoAgent => "在本机没有找到任何代理".to_owned(),
         CommandError::NotAgreed { found } => format!("没有人同意为以下代理安装：{}", found.join("、")),

@@ -210,6 +210,43 @@ fn time_limits_that_do_not_fit_are_found() {
         value["hooks"]["SessionEnd"][0]["hooks"][0].as_object_mut().unwrap().remove("timeout");
     });
     check(&world, &["claude"], "claude", "limits", "warning", &["SessionEnd: –"]);
+    // From this event a call may be sent again, after a wait.
+    let world = connected("gemini", "gemini", "0.61.0");
+    assert_eq!(findings(&world, &["gemini"], "gemini", "limits"), [""; 0]);
+    edit(&world.path(".gemini/settings.json"), |value| {
+        value["hooks"]["AfterTool"][0]["hooks"][0]["timeout"] = json!(5000);
+    });
+    let wrong = &["AfterTool: 5 s < 9 s)", "`unstuck uninstall gemini`, then `unstuck install gemini`"];
+    check(&world, &["gemini"], "gemini", "limits", "warning", wrong);
+}
+
+#[test]
+fn settings_that_ask_for_more_time_than_an_agent_gives_are_found() {
+    let world = claude();
+    let asking = |set: &'static str| ["claude", "--set", set];
+    let [before, after] = [asking("hook.hold-max=10s"), asking("hook.deadline-after=6s")];
+    check(&world, &before, "claude", "limits", "warning", &["(PreToolUse: 10 s < 11 s)", "shorten `hook."]);
+    check(&world, &after, "claude", "limits", "warning", &["PostToolUse: 5 s < 6 s", "shorten `hook."]);
+    assert_eq!(findings(&world, &asking("hook.deadline-after=5s"), "claude", "limits"), [""; 0]);
+}
+
+#[test]
+fn a_plugin_that_only_bears_our_name_is_not_taken_for_ours() {
+    let theirs = "const PROGRAM = \"/usr/bin/unstuck\"\nexport const Mine = async () => ({})\n";
+    let world = World::empty().with("config/opencode/plugins/unstuck.js", theirs);
+    check(&world, &["opencode"], "opencode", "entries", "note", &["it does not call unstuck"]);
+    assert_eq!(findings(&world, &["opencode"], "opencode", "self_test"), [""; 0]);
+    // One that an older version of ours wrote is known by what was noted then.
+    let world = connected("opencode", "opencode", "1.18.33");
+    let file = world.path("config/opencode/plugins/unstuck.js");
+    let older = fs::read_to_string(&file).unwrap() + "// as it was\n";
+    fs::write(&file, &older).unwrap();
+    check(&world, &["opencode"], "opencode", "entries", "error", &["have vanished"]);
+    edit(&world.path(STATE).join("installed.json"), |ledger| {
+        ledger["written"][0]["left"] = json!(blake3::hash(older.as_bytes()).to_hex().to_string());
+    });
+    check(&world, &["opencode"], "opencode", "self_test", "ok", &["alive"]);
+    check(&world, &["opencode"], "opencode", "entries", "warning", &["are not as `install` would write"]);
 }
 
 #[test]
@@ -288,6 +325,58 @@ fn an_event_that_never_comes_is_found() {
     check(&world, &["claude"], "unstuck", "latency", "ok", &["our hooks take "]);
 }
 
+/// What became of all calls of an answer, as Claude Code tells it.
+fn summed_up(world: &World, number: usize) {
+    let call = json!({"tool_name": "Bash", "tool_input": {"command": format!("echo {number}")},
+        "tool_use_id": format!("t{number}"), "tool_response": "ok"});
+    let payload = json!({"session_id": "s", "transcript_path": "", "cwd": "/", "permission_mode": "default",
+        "hook_event_name": "PostToolBatch", "tool_calls": [call]});
+    assert_eq!(world.run(&["hook", "claude"], payload.to_string()).exit, 0);
+}
+
+#[test]
+fn an_event_that_sums_calls_up_and_never_comes_is_found_by_itself() {
+    let world = claude();
+    let call = |number| {
+        told(&world, "PreToolUse", number);
+        told(&world, "PostToolUse", number);
+    };
+    (0..19).for_each(call);
+    assert_eq!(findings(&world, &["claude"], "claude", "silent"), [""; 0]);
+    assert_eq!(findings(&world, &["claude"], "claude", "person"), [""; 0]);
+    call(19);
+    let silent = &["20 calls were heard, but never PostToolBatch", "restart the agent"];
+    check(&world, &["claude"], "claude", "silent", "warning", silent);
+    check(&world, &["claude"], "claude", "person", "note", &["never UserPromptSubmit"]);
+    // Once it comes, even for a call that was told already, it is not silent.
+    summed_up(&world, 19);
+    assert_eq!(findings(&world, &["claude"], "claude", "silent"), [""; 0]);
+    let prompt = json!({"session_id": "s", "transcript_path": "", "cwd": "/", "permission_mode": "default",
+        "hook_event_name": "UserPromptSubmit", "prompt": "go on"});
+    world.run(&["hook", "claude"], prompt.to_string());
+    assert_eq!(findings(&world, &["claude"], "claude", "person"), [""; 0]);
+}
+
+#[test]
+fn an_event_that_is_not_registered_or_had_no_occasion_yet_is_not_called_silent() {
+    let world = claude();
+    (0..20).for_each(|number| {
+        told(&world, "PreToolUse", number);
+        told(&world, "PostToolUse", number);
+    });
+    check(&world, &["claude"], "claude", "silent", "warning", &["never PostToolBatch"]);
+    let text = fs::read_to_string(settings(&world)).unwrap();
+    edit(&settings(&world), |value| drop(value["hooks"].as_object_mut().unwrap().remove("PostToolBatch")));
+    assert_eq!(findings(&world, &["claude"], "claude", "silent"), [""; 0]);
+    // Written anew after the last call: the next one decides.
+    fs::write(settings(&world), text).unwrap();
+    assert_eq!(world.run(&["uninstall", "claude"], "").exit, 0);
+    assert_eq!(world.run(&["install", "claude"], "").exit, 0);
+    assert_eq!(findings(&world, &["claude"], "claude", "silent"), [""; 0]);
+    told(&world, "PreToolUse", 20);
+    check(&world, &["claude"], "claude", "silent", "warning", &["never PostToolBatch"]);
+}
+
 #[test]
 fn mistakes_and_faults_of_our_own_are_told_and_stop_nothing() {
     let world = World::empty()
@@ -298,12 +387,14 @@ fn mistakes_and_faults_of_our_own_are_told_and_stop_nothing() {
         "{found:?}"
     );
     assert!(found[1].contains("store.wait-before is longer than hook.deadline-before"), "{found:?}");
+    check(&world, &[], "unstuck", "self_test", "ok", &["alive"]);
     let world = World::empty();
     world.run(&["hook", "generic"], "{not json}");
     world.run(&["hook", "generic"], "{not json}");
     check(&world, &[], "store", "faults", "warning", &["hook generic: not JSON", "(2×, last "]);
     let world = World::empty().with("config/unstuck/rules/mine.toml", "[[rule]]\nid = 5\n");
     assert!(findings(&world, &[], "unstuck", "rules")[0].starts_with("warning "));
+    check(&world, &[], "unstuck", "self_test", "ok", &["alive"]);
 }
 
 #[test]

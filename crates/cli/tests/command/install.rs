@@ -99,6 +99,8 @@ fn every_agent_gets_its_file_and_loses_it_again() {
     let gemini = &world.parsed(".gemini/settings.json")["hooks"]["BeforeTool"];
     let entry = json!({"type": "command", "name": "unstuck", "command": bare("gemini"), "timeout": 10_000});
     assert_eq!(*gemini, json!([{"matcher": "*", "hooks": [entry]}]));
+    let gemini = &world.parsed(".gemini/settings.json")["hooks"]["AfterTool"];
+    assert_eq!(gemini[0]["hooks"][0]["timeout"], 15_000);
     let qwen = &world.parsed(".qwen/settings.json")["hooks"]["PostToolBatch"];
     let entry = json!({"type": "command", "name": "unstuck", "command": bare("qwen"), "timeout": 5});
     assert_eq!(*qwen, json!([{"hooks": [entry]}]));
@@ -113,6 +115,25 @@ fn every_agent_gets_its_file_and_loses_it_again() {
     let said = world.installs(&["uninstall", "--json"]);
     assert_eq!(said.json_lines().len(), agents.len());
     assert_eq!(world.files(""), ["config"; 0], "{said}");
+}
+
+#[test]
+fn why_a_version_is_not_known_is_said_in_the_language_of_the_reader() {
+    let check = |script: Option<&str>, en: &str, zh: &str| {
+        for (lang, expected) in [("en", en), ("zh", zh)] {
+            let mut world = World::empty();
+            if let Some(script) = script {
+                world =
+                    world.with_program("claude", "x").with("bin/claude", format!("#!/bin/sh\n{script}\n"));
+            }
+            let said = world.installs(&["install", "claude", "--dry-run", "--lang", lang]);
+            assert!(said.stderr().contains(expected), "{expected} is not in\n{said}");
+        }
+    };
+    check(None, "not known (there is no such program)", "的版本（没有这个程序）");
+    check(Some("echo hello"), "not known (it said no version)", "的版本（它没有说出版本）");
+    check(Some("exit 3"), "not known (exit code 3)", "的版本（退出码 3）");
+    check(Some("kill -9 $$"), "not known (signal 9)", "的版本（信号 9）");
 }
 
 #[test]

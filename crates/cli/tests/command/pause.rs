@@ -68,6 +68,42 @@ fn an_agent_cannot_pause_and_a_person_can() {
 }
 
 #[test]
+fn inside_an_agent_no_brake_comes_off_whatever_is_given() {
+    let world = World::empty();
+    for variable in [
+        "CLAUDECODE",
+        "CLAUDE_CODE_SESSION_ID",
+        "CODEX_SANDBOX",
+        "CODEX_SANDBOX_NETWORK_DISABLED",
+        "CODEX_THREAD_ID",
+        "CODEX_CI",
+        "GEMINI_CLI",
+        "QWEN_CODE",
+        "OPENCODE",
+        "OPENCODE_PID",
+        "COPILOT_CLI",
+        "COPILOT_CLI_BINARY_VERSION",
+        "CURSOR_AGENT",
+        "AI_AGENT",
+    ] {
+        for args in [&["pause", "--yes"][..], &["pause"], &["allow", "--yes", "deadbeef"]] {
+            let said = Said::by(world.command(args).env(variable, "1").spawn().unwrap());
+            said.complains(2, &[&format!("({variable} is set)"), "a terminal of their own"]);
+        }
+    }
+    let zh = Said::by(world.command(&["--lang", "zh", "pause"]).env("CLAUDECODE", "1").spawn().unwrap());
+    zh.complains(2, &["设置了 CLAUDECODE", "自己的终端"]);
+    assert!(!world.path(".local").exists());
+    // What takes nothing off may be run by anyone.
+    let status = Said::by(world.command(&["status"]).env("CLAUDECODE", "1").spawn().unwrap());
+    assert_eq!(status.exit, 0, "{status}");
+    let emptied = Said::by(world.command(&["pause", "--yes"]).env("CLAUDECODE", "").spawn().unwrap());
+    assert_eq!(emptied.exit, 0, "{emptied}");
+    let resumed = Said::by(world.command(&["resume"]).env("CLAUDECODE", "1").spawn().unwrap());
+    assert_eq!(resumed.stdout(), "resumed\n");
+}
+
+#[test]
 fn no_pause_is_longer_than_a_week_or_shorter_than_a_second() {
     for span in ["8d", "0s", "999ms", "5", "-3h", "soon"] {
         let said = World::empty().run(&["pause", "--yes", "--", span], "");
