@@ -895,7 +895,9 @@ fn after_a_break_an_answer_may_be_asked_for_again() {
     ];
     for (number, breaking) in breaks.into_iter().enumerate() {
         let mut cellar = Cellar::empty();
-        ["a", "b"].map(|key| assert_eq!(read(&mut cellar, key), Stance::Go));
+        for key in ["a", "b"] {
+            assert_eq!(read(&mut cellar, key), Stance::Go);
+        }
         breaking(&mut cellar);
         assert_eq!(read(&mut cellar, "c").refuses(), number == 0, "break {number}");
     }

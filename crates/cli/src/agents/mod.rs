@@ -22,7 +22,6 @@ pub(crate) use own_program::OwnProgram;
 pub(crate) use place::{Places, Scope};
 pub(crate) use switch::{active_plugin, switched_off};
 pub(crate) use tells_us::names_us;
-#[expect(unused_imports, reason = "the door for agents is about to ask it")]
 pub(crate) use tells_us::tells_us_itself;
 pub(crate) use told::{Became, Told};
 pub(crate) use version::{Reported, Why};

@@ -12,7 +12,6 @@ use crate::editing::{Ledger, Written};
 
 /// Did we tell this agent to call us, for the user or for the project that `folder` lies in? A file that no longer names us
 /// does not count: whoever took us out of it by hand did not tell the ledger.
-#[cfg_attr(not(test), expect(dead_code, reason = "the door for agents is about to ask it"))]
 pub(crate) fn tells_us_itself(ledger: &Ledger, places: &Places, host: Host, folder: &str) -> bool {
     let Some(agent) = AGENTS.iter().find(|agent| agent.host == host) else { return false };
     let mine: Vec<&Written> =

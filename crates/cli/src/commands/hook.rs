@@ -10,6 +10,7 @@ use std::time::Instant;
 use unstuck_store::Phase;
 use unstuck_wire::hook::{self, Happened, Host, Letter, generic};
 
+use crate::agents::{self, Places};
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::editing::Ledger;
@@ -111,7 +112,7 @@ fn answer_one(
     };
     drop(payload);
     // Some programs run the hooks of others beside their own: what they tell twice is heard once.
-    if letter.host != door && is_installed(cellar, letter.host) {
+    if letter.host != door && tells_us_itself(cellar, &letter) {
         return Ok(());
     }
     let phase = phase_of(&letter);
@@ -130,10 +131,10 @@ fn answer_one(
     Ok(())
 }
 
-/// Did our own installer put a hook into this program?
-fn is_installed(cellar: &Cellar, host: Host) -> bool {
-    let Ok(ledger) = cellar.folder().map(Ledger::read) else { return false };
-    ledger.is_ok_and(|ledger| ledger.all().iter().any(|written| written.agent == host.word()))
+/// Does this program also tell us by hooks of its own?
+fn tells_us_itself(cellar: &Cellar, letter: &Letter) -> bool {
+    let ledger = cellar.folder().ok().and_then(|folder| Ledger::read(folder).ok());
+    ledger.is_some_and(|ledger| agents::tells_us_itself(&ledger, &Places::here(), letter.host, &letter.cwd))
 }
 
 fn phase_of(letter: &Letter) -> Phase {

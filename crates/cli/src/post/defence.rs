@@ -20,6 +20,8 @@ pub(super) struct Defence<'a> {
     pub(super) call: &'a Call,
     /// The working folder; empty where nobody says.
     pub(super) folder: &'a str,
+    /// Is it asked for now?
+    pub(super) is_live: bool,
     pub(super) honours: Honours,
     pub(super) rewriter: Option<Rc<Rewriter>>,
     pub(super) cleaner: &'a Cleaner,
@@ -30,7 +32,7 @@ pub(super) struct Defence<'a> {
 
 impl Advocate for Defence<'_> {
     fn has_moved(&self, reason: &Reason, since: u64) -> bool {
-        outside::has_moved(self.call, self.folder, reason, since)
+        self.is_live && outside::has_moved(self.call, self.folder, reason, since)
     }
 
     /// Where the person wants it and the program heeds it, other words run in place of the call.

@@ -19,6 +19,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, codex};
 use unstuck_wire::report::Report;
 
+use crate::agents::LONGEST_WAIT;
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::desk::{self, Desk};
@@ -26,8 +27,8 @@ use crate::settings::HookSettings;
 use crate::{alive, knowledge};
 use defence::Defence;
 
-/// No hook waits longer than this before it sends a call again: the program would give up on it.
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// What is told of longer ago is a tale: the files of today have nothing to say about it.
+const LIVE_MS: u64 = 60 * 1000;
 
 /// How much of the end of a conversation's file is read for what a payload leaves out.
 const TRANSCRIPT_TAIL: u64 = 512 * 1024;
@@ -104,6 +105,7 @@ impl<'a> Post<'a> {
         let defence = Defence {
             call,
             folder: &letter.cwd,
+            is_live: now.abs_diff(asked.who.at) < LIVE_MS,
             honours: letter.honours(),
             rewriter: self.desk.rewriter.clone(),
             cleaner: self.cleaner,

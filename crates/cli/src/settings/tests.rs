@@ -228,8 +228,7 @@ fn a_setting_remembers_the_line_it_stands_on() {
 
 #[test]
 fn a_project_may_tighten() {
-    let tightened =
-        "[store]\nkeep-calls = \"2d\"\nmax-size = \"16MB\"\nwait-before = \"0s\"\n[output]\nhead = \"0B\"\n";
+    let tightened = "[store]\nkeep-calls = \"2d\"\nmax-size = \"16MB\"\n[output]\nhead = \"0B\"\n";
     let machine = Machine::empty().project(tightened);
     check(&machine, "store.keep-calls", "2d from project");
     check(&machine, "output.head", "0B from project");
@@ -259,7 +258,7 @@ fn a_project_may_not_loosen_and_the_setting_stays_as_it_was() {
         ("output.tail = \"1MB\"", "output.tail = 1MB would loosen 8KB"),
         ("store.tool-errors = true", "store.tool-errors = true would loosen false"),
         ("store.max-size = \"2GB\"", "store.max-size = 2GB would loosen 1GB"),
-        ("store.wait-after = \"2s\"", "store.wait-after = 2s would loosen 1s"),
+        ("hook.hold-max = \"5s\"", "hook.hold-max = 5s would loosen 2s"),
     ];
     for (text, expected) in loosened {
         let mistakes = Machine::empty().project(text).mistakes();

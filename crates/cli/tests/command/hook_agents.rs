@@ -337,14 +337,11 @@ fn a_program_that_runs_the_hooks_of_another_beside_its_own_is_heard_once() {
 #[test]
 fn a_change_that_no_hook_saw_lifts_a_refusal() {
     let missing = "Exit code 1\ncat: late.txt: No such file or directory";
-    let cases: [(&str, &str, &str, fn(&World)); 3] = [
-        ("cat late.txt", missing, "src/late.txt", |_| {}),
-        ("gcc a.c", "Exit code 1\na.c:1:1: error: unknown type name 'itn'", "src/a.c", |_| {}),
-        ("frobber x", "Exit code 127\nbash: line 1: frobber: command not found", "bin/frobber", |world| {
-            fs::set_permissions(world.path("bin/frobber"), fs::Permissions::from_mode(0o755)).unwrap();
-        }),
-    ];
-    for (command, error, file, then) in cases {
+    for (command, error, file) in [
+        ("cat late.txt", missing, "src/late.txt"),
+        ("gcc a.c", "Exit code 1\na.c:1:1: error: unknown type name 'itn'", "src/a.c"),
+        ("frobber x", "Exit code 127\nbash: line 1: frobber: command not found", "bin/frobber"),
+    ] {
         let world = patient().with("src/a.c", "itn main() {}\n").with("bin/other", "");
         let ask = |payload: &mut Value| -> Value {
             payload["cwd"] = json!(world.path("src"));
@@ -363,7 +360,7 @@ fn a_change_that_no_hook_saw_lifts_a_refusal() {
         assert!(reason(&refused).contains("nothing relevant has changed"), "{refused}");
         std::thread::sleep(Duration::from_millis(50));
         fs::write(world.path(file), "int main() {}\n").unwrap();
-        then(&world);
+        fs::set_permissions(world.path(file), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(ask(&mut claude("PreToolUse", "d", command)), Value::Null, "{command}");
         // It still fails: now it is known again.
         ask(&mut failed("d", command, error));

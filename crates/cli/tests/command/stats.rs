@@ -178,8 +178,10 @@ fn times_that_nobody_told_are_unknown_and_not_nothing() {
 #[test]
 fn what_refusals_saved_is_unknown_where_no_failure_tells_it() {
     let world = World::empty();
-    work(&world, &[Work { at: Some(MORNING), ..MISSING }]);
-    work(&world, &[Work { at: Some(MORNING + 86_400_000), ..MISSING }]);
+    // A minute before midnight, and a minute after it.
+    let late = MORNING + 30_524_000;
+    work(&world, &[Work { at: Some(late), ..MISSING }]);
+    work(&world, &[Work { at: Some(late + 120_000), ..MISSING }]);
     let day = ["stats", "--since", "2026-01-22"];
     let stats = world.run(&[&day[..], &["--json"]].concat(), "").json();
     let shown = fields(&stats, &["refused", "saved_ms", "refused_without_estimate"]);
