@@ -27,13 +27,19 @@ const AGENTS_VARIABLES: [&str; 14] = [
     "AI_AGENT",
 ];
 
-/// Fails where an agent started us, whatever was given; and where nobody sits at a terminal and `--yes` was not given.
-pub(crate) fn must_be_there(yes: bool) -> Result<(), CommandError> {
+/// Fails where an agent started us.
+pub(crate) fn must_not_be_an_agent() -> Result<(), CommandError> {
     // An empty one is how a person takes it away for one command.
     let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    if let Some(variable) = AGENTS_VARIABLES.into_iter().find(is_set) {
-        return Err(CommandError::InsideAgent { variable });
+    match AGENTS_VARIABLES.into_iter().find(is_set) {
+        Some(variable) => Err(CommandError::InsideAgent { variable }),
+        None => Ok(()),
     }
+}
+
+/// Fails where an agent started us, whatever was given; and where nobody sits at a terminal and `--yes` was not given.
+pub(crate) fn must_be_there(yes: bool) -> Result<(), CommandError> {
+    must_not_be_an_agent()?;
     match yes || ui::input_is_terminal() {
         true => Ok(()),
         false => Err(CommandError::NoPerson),

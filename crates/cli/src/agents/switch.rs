@@ -1,7 +1,6 @@
 //! What keeps an agent from calling us although our entries stand: switches in its settings. Files are only read here, and one
 //! that cannot be read says nothing.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -9,7 +8,7 @@ use unstuck_wire::hook::Host;
 
 use super::agent::Agent;
 use super::place::Places;
-use crate::editing::{Dialect, Document};
+use crate::editing::{Dialect, Document, read_plain};
 
 /// A setting of somebody else that turns hooks off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +87,8 @@ fn claude_files(places: &Places, agent: &Agent) -> Vec<PathBuf> {
 fn codex(files: &[PathBuf]) -> Vec<Switch> {
     let mut found = Vec::new();
     for file in files {
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let text =
+            read_plain(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let Ok(table) = text.parse::<toml::Table>() else { continue };
         let feature =
             |name: &str| table.get("features").and_then(|all| all.get(name)).and_then(toml::Value::as_bool);
@@ -102,7 +102,7 @@ fn codex(files: &[PathBuf]) -> Vec<Switch> {
 }
 
 fn read(file: &Path) -> Value {
-    let bytes = fs::read(file).ok();
+    let bytes = read_plain(file).ok();
     let document = bytes.and_then(|bytes| Document::read(file, Dialect::Commented, Some(&bytes)).ok());
     document.map(|document| document.value()).unwrap_or_default()
 }

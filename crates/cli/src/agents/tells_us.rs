@@ -8,7 +8,7 @@ use unstuck_wire::hook::Host;
 
 use super::agent::{AGENTS, Agent};
 use super::place::{Places, Scope};
-use crate::editing::{Ledger, Written};
+use crate::editing::{Ledger, Written, read_plain};
 
 /// Did we tell this agent to call us, for the user or for the project that `folder` lies in? A file that no longer names us
 /// does not count: whoever took us out of it by hand did not tell the ledger.
@@ -49,7 +49,7 @@ fn real(path: &Path) -> PathBuf {
 
 /// Does a file speak of us at all?
 pub(crate) fn names_us(file: &Path) -> bool {
-    fs::read(file).is_ok_and(|bytes| memchr::memmem::find(&bytes, b"unstuck").is_some())
+    read_plain(file).is_ok_and(|bytes| memchr::memmem::find(&bytes, b"unstuck").is_some())
 }
 
 #[cfg(test)]

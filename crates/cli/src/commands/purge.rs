@@ -9,6 +9,7 @@ use unstuck_store::{CopiesToo, NAME_MAX, Purge, Purged};
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
 use crate::find_session::{find_session, session_named};
+use crate::person;
 use crate::plain;
 use crate::progress::Progress;
 use crate::removed::{self, WireRemoved};
@@ -57,6 +58,10 @@ struct WirePurged<'a> {
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<ExitStatus, CommandError> {
+    // What is purged is forgotten, refusals too.
+    if !args.dry_run {
+        person::must_not_be_an_agent()?;
+    }
     // What waits in the spool is taken in first, so that it can be found and removed.
     let looked_up = cellar.to_read()?;
     let what = match (&args.session, args.before) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use unstuck_wire::hook::Host;
 
 use crate::agents::{Agent, Carrier, command_line, program_of, program_of_plugin};
-use crate::editing::{Document, EditError, Layout, Ledger};
+use crate::editing::{Document, EditError, Layout, Ledger, read_plain};
 
 /// An entry of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub(super) struct Entry {
 
 /// Our entries in a file; none where there is no file. What the installer knows as its own is told by what it noted.
 pub(super) fn in_file(agent: &Agent, file: &Path, ledger: Option<&Ledger>) -> Result<Vec<Entry>, EditError> {
-    let Ok(bytes) = fs::read(file) else { return Ok(Vec::new()) };
+    let Ok(bytes) = read_plain(file) else { return Ok(Vec::new()) };
     match &agent.carrier {
         Carrier::Plugin => {
             let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());

@@ -1,15 +1,16 @@
 //! Whether an agent's owner has agreed to what stands in its files. Some agents skip without a word what nobody has agreed to.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::entries::Entry;
+use crate::editing::read_plain;
 
 /// The entries that Codex skips because nobody trusts them yet, or because somebody switched them off.
 pub(super) fn untrusted_by_codex<'e>(config: &Path, hooks: &Path, entries: &'e [Entry]) -> Vec<&'e Entry> {
-    let text = fs::read_to_string(config).unwrap_or_default();
+    let text =
+        read_plain(config).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let table = text.parse::<toml::Table>().unwrap_or_default();
     let states = table.get("hooks").and_then(|hooks| hooks.get("state")).and_then(toml::Value::as_table);
     let is_trusted = |entry: &&Entry| {
@@ -49,7 +50,7 @@ pub(super) enum Trust {
 
 /// Whether Gemini runs what a project's own file says. The nearest folder that is named decides.
 pub(super) fn trusted_by_gemini(list: &Path, project: &Path) -> Trust {
-    let folders = fs::read(list).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let folders = read_plain(list).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let said = |folder: &Path| folders.as_ref()?.get(folder.to_str()?)?.as_str();
     let parent_of_named = |folder: &Path| {
         // A folder may stand for the one it lies in.
@@ -72,6 +73,8 @@ pub(super) fn trusted_by_gemini(list: &Path, project: &Path) -> Trust {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use std::path::PathBuf;
 
     use super::*;

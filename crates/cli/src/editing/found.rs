@@ -4,15 +4,19 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::{Deed, EditError};
 
 /// No settings file is larger.
 const MOST: u64 = 64 * 1024 * 1024;
 
-/// Some programs empty a file before they write it anew.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Some programs empty a file before they write it anew; so long it is looked at again and again.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// One that was emptied so short a time ago is about to be written.
+const JUST_NOW: Duration = Duration::from_secs(10);
 
 /// A file, or the place for one.
 #[derive(Debug)]
@@ -25,16 +29,27 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Looks at the file. An empty one is looked at twice.
+    /// Looks at the file. One that was emptied a moment ago is waited for: whoever did that is about to write it, and what we
+    /// put there meanwhile would take its place.
     pub(crate) fn look(asked: &Path) -> Result<Found, EditError> {
-        let found = Found::look_once(asked)?;
-        match &found.bytes {
-            Some(bytes) if bytes.is_empty() => {
-                thread::sleep(PAUSE);
-                Found::look_once(asked)
+        let begun = Instant::now();
+        loop {
+            let found = Found::look_once(asked)?;
+            match found.was_just_emptied() {
+                false => return Ok(found),
+                true if begun.elapsed() > PATIENCE => {
+                    return Err(EditError::KeepsChanging { path: found.path });
+                }
+                true => thread::sleep(PAUSE),
             }
-            Some(_) | None => Ok(found),
         }
+    }
+
+    fn was_just_emptied(&self) -> bool {
+        let is_empty = self.bytes.as_ref().is_some_and(Vec::is_empty);
+        let modified = self.metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+        // A time in the future is no time at all.
+        is_empty && modified.is_some_and(|at| at.elapsed().is_ok_and(|age| age < JUST_NOW))
     }
 
     fn look_once(asked: &Path) -> Result<Found, EditError> {
@@ -80,6 +95,15 @@ impl Found {
             0 | 1 => Ok(()),
             names => Err(EditError::ManyNames { path: self.path.clone(), names }),
         }
+    }
+}
+
+/// What is in a file, where it is a plain one of sensible size: a pipe would never come to its end.
+pub(crate) fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    match metadata.is_file() && metadata.len() <= MOST {
+        true => fs::read(path),
+        false => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
 

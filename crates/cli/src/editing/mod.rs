@@ -18,7 +18,7 @@ pub(crate) use diff::unified;
 pub(crate) use document::{Dialect, Document};
 pub(crate) use entries::{Entries, Layout, Wanted};
 pub(crate) use error::EditError;
-pub(crate) use found::Found;
+pub(crate) use found::{Found, read_plain};
 pub(crate) use ledger::{Before, Ledger, Written, hash};
 pub(crate) use replace::{After, Put, make_folders, put, sweep};
 

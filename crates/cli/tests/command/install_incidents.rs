@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,9 @@ use crate::world::{Said, World};
 #[track_caller]
 fn comes_back(agent: &str, file: &str, content: &[u8]) -> String {
     let world = World::empty().with_program("claude", "2.1.325").with(file, content);
+    // It has been like this for a while.
+    let written = fs::File::options().write(true).open(world.path(file)).unwrap();
+    written.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     let said = world.installs(&["install", agent]);
     assert_eq!(said.exit, 0, "{said}");
     let there = fs::read(world.path(file)).unwrap();
@@ -333,4 +336,32 @@ fn a_ledger_that_cannot_be_read_stops_before_anything_is_written() {
         .installs(&["install", "claude"])
         .complains(125, &["installed.json cannot be read: it has format 99"]);
     assert_eq!(world.text(SETTINGS), "{}");
+}
+
+#[test]
+fn a_file_that_another_program_has_just_emptied_is_left_to_it() {
+    let world = World::empty().with(".claude/settings.json", "");
+    let said = world.run(&["install", "claude", "--user"], "");
+    said.complains(125, &["another program keeps changing"]);
+    assert_eq!(fs::read(world.path(".claude/settings.json")).unwrap(), b"");
+    // Whoever writes in time is waited for.
+    let path = world.path(".claude/settings.json");
+    fs::write(&path, "").unwrap();
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        fs::write(path, "{\"model\": \"opus\"}").unwrap();
+    });
+    world.run(&["install", "claude", "--user"], "").complains(0, &[]);
+    writer.join().unwrap();
+    let text = fs::read_to_string(world.path(".claude/settings.json")).unwrap();
+    assert!(text.contains("\"model\": \"opus\"") && text.contains("hook claude"), "{text}");
+}
+
+#[test]
+fn a_pipe_in_place_of_settings_keeps_nobody_waiting() {
+    let world = World::empty().with(".claude/x", "");
+    let path = world.path(".claude/settings.json");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    world.run(&["install", "claude", "--user"], "").complains(125, &["is not a file"]);
+    assert_eq!(world.run(&["doctor", "claude", "--json"], "").stderr(), "");
 }
