@@ -188,13 +188,13 @@ impl Installation {
 
     /// Are we in the file, with all that we want?
     pub(crate) fn is_in(&self, ledger: &Ledger) -> Result<bool, EditError> {
-        let found = Found::look(&self.file)?;
+        let found = Found::as_it_is(&self.file)?;
         Ok(found.bytes().is_some() && matches!(self.plan_in(&found, ledger)?.after, After::Same))
     }
 
     /// Is nothing of us in the file?
     pub(crate) fn is_out(&self, ledger: &Ledger) -> Result<bool, EditError> {
-        let found = Found::look(&self.file)?;
+        let found = Found::as_it_is(&self.file)?;
         let Some(bytes) = found.bytes() else { return Ok(true) };
         let known = ledger.about(found.path());
         Ok(match &self.agent.carrier {

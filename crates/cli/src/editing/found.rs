@@ -34,7 +34,7 @@ impl Found {
     pub(crate) fn look(asked: &Path) -> Result<Found, EditError> {
         let begun = Instant::now();
         loop {
-            let found = Found::look_once(asked)?;
+            let found = Found::as_it_is(asked)?;
             match found.was_just_emptied() {
                 false => return Ok(found),
                 true if begun.elapsed() > PATIENCE => {
@@ -52,7 +52,8 @@ impl Found {
         is_empty && modified.is_some_and(|at| at.elapsed().is_ok_and(|age| age < JUST_NOW))
     }
 
-    fn look_once(asked: &Path) -> Result<Found, EditError> {
+    /// Looks at the file as it is now, whoever is about to write it.
+    pub(crate) fn as_it_is(asked: &Path) -> Result<Found, EditError> {
         let path = match fs::canonicalize(asked) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return not_there(asked),

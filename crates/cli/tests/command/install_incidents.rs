@@ -347,8 +347,8 @@ fn a_file_that_another_program_has_just_emptied_is_left_to_it() {
     // Whoever writes in time is waited for.
     let path = world.path(".claude/settings.json");
     fs::write(&path, "").unwrap();
-    let writer = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(400));
+    let writer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(400));
         fs::write(path, "{\"model\": \"opus\"}").unwrap();
     });
     world.run(&["install", "claude", "--user"], "").complains(0, &[]);
@@ -361,7 +361,7 @@ fn a_file_that_another_program_has_just_emptied_is_left_to_it() {
 fn a_pipe_in_place_of_settings_keeps_nobody_waiting() {
     let world = World::empty().with(".claude/x", "");
     let path = world.path(".claude/settings.json");
-    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     world.run(&["install", "claude", "--user"], "").complains(125, &["is not a file"]);
     assert_eq!(world.run(&["doctor", "claude", "--json"], "").stderr(), "");
 }
