@@ -283,12 +283,11 @@ fn notes(places: &Places, told: &Told, scope: Scope, done: Done) -> Vec<Note> {
     if !agent.verified {
         notes.push(Note::Unverified);
     }
-    if done != Done::Nothing {
-        if scope == Scope::Project && !agent.project_file.ends_with(".local.json") {
-            notes.push(Note::Shared { file: told.file.clone() });
-        }
-        notes.extend(Note::trust(agent.host, scope));
+    if done != Done::Nothing && scope == Scope::Project && !agent.project_file.ends_with(".local.json") {
+        notes.push(Note::Shared { file: told.file.clone() });
     }
+    // Whether it was taken is not ours to know, so it is said every time.
+    notes.extend(Note::trust(agent.host, scope));
     notes
 }
 
