@@ -22,6 +22,7 @@ impl Post<'_> {
         let now = cellar::now();
         let mut who = self.who(letter, now);
         let mut facts: Vec<String> = Vec::new();
+        let mut decided = None;
         for event in &letter.events {
             let told = self.take(letter, who.clone(), event, now);
             // The hook was heard once, however much it told.
@@ -29,15 +30,16 @@ impl Post<'_> {
             match self.respond(letter, event, told, deadline) {
                 Reply::Silent => {}
                 Reply::Tell { text } => facts.push(text),
+                // What else the letter tells is recorded all the same.
                 reply @ (Reply::Deny { .. }
                 | Reply::Ask { .. }
                 | Reply::Halt { .. }
                 | Reply::Rewrite { .. }
-                | Reply::Again { .. }) => return reply,
+                | Reply::Again { .. }) => decided = decided.or(Some(reply)),
             }
         }
         facts.dedup();
-        tell(facts)
+        decided.unwrap_or_else(|| tell(facts))
     }
 
     fn respond(&self, letter: &Letter, event: &Happened, told: Told, deadline: &Deadline) -> Reply {

@@ -146,6 +146,18 @@ fn what_only_a_batch_tells_is_counted_too() {
     let told: Vec<String> =
         ["a", "b", "c"].map(|id| context(&answer(&world, "claude", &batch(id))).to_owned()).to_vec();
     assert!(told[2].contains("failure number 3"), "{told:#?}");
+    // It goes on all the same, and cannot be refused: the run is stopped, and all of the batch is on record.
+    for id in ["d", "e"] {
+        answer(&world, "claude", &batch(id));
+    }
+    let mut last = batch("f");
+    let other = json!({ "tool_name": "Read", "tool_use_id": "g", "tool_input": { "file_path": "/src/b" }, "tool_response": "b" });
+    last["tool_calls"].as_array_mut().unwrap().push(other);
+    let stopped = answer(&world, "claude", &last);
+    assert_eq!(stopped["decision"], "block", "{stopped}");
+    assert!(stopped["systemMessage"].as_str().unwrap().contains("Error | Attempt | Resolution"), "{stopped}");
+    let log = world.run(&["log", "--json"], "");
+    assert!(log.stdout().contains("\"key\":\"f\"") && log.stdout().contains("\"call\":7"), "{log}");
     // The same batch, told by two settings files, is heard once.
     assert_eq!(answer(&world, "claude", &batch("c")), Value::Null);
 }
