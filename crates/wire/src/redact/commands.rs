@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{Finder, FinderRev};
 
 use super::labels::{is_placeholder, is_prose, names_secret, value};
 use super::reading::Text;
@@ -169,10 +169,10 @@ fn find_options(text: Text<'_>, finds: &mut Vec<Find>) {
         }
         let near = &text[at + 1..text.len().min(at + 24)];
         let mut line = None;
-        let found = OPTIONS.iter().find_map(|row| {
+        let found = OPTIONS.iter().enumerate().find_map(|(number, row)| {
             let length = row.written_at(near)?;
             let line = *line.get_or_insert_with(|| text.line_before(at, COMMAND_LENGTH));
-            let value_at = runs(line, row.program).then_some(at + 1 + length)?;
+            let value_at = runs(line, number).then_some(at + 1 + length)?;
             let found = row.takes.value(text, value_at)?;
             (!text.is_wrapped(value_at)).then_some(found)
         });
@@ -230,27 +230,41 @@ impl Takes {
     }
 }
 
-/// Whether the command that `line` ends in is a program's, with its sub-commands.
-fn runs(line: &[u8], program: &str) -> bool {
-    let (name, is_begin) = program.strip_suffix('*').map_or((program, false), |name| (name, true));
-    memchr::memmem::find_iter(line, name.as_bytes()).any(|at| {
-        let begins = line[..at].last().is_none_or(|before| b" \t/;|&($`\"'=".contains(before));
-        let rest = &line[at + name.len()..];
-        let ends = is_begin || rest.first().is_none_or(|after| b" \t\"'".contains(after));
-        begins && ends && is_one_command(rest)
-    })
+/// The searches for the programs of [`OPTIONS`], prepared once, with whether the name may go on.
+static PROGRAMS: LazyLock<Vec<(FinderRev<'static>, usize, bool)>> = LazyLock::new(|| {
+    let program = |row: &SecretOption| {
+        let name = row.program.trim_end_matches('*');
+        (FinderRev::new(name), name.len(), name.len() < row.program.len())
+    };
+    OPTIONS.iter().map(program).collect()
+});
+
+/// Whether the command that `line` ends in is that of a row.
+fn runs(line: &[u8], row: usize) -> bool {
+    let (finder, length, goes_on) = &PROGRAMS[row];
+    let is_word = |at: &usize| {
+        let begins = line[..*at].last().is_none_or(|before| b" \t/;|&($`\"'=".contains(before));
+        begins && (*goes_on || line.get(at + length).is_none_or(|after| b" \t\"'".contains(after)))
+    };
+    // Only the last one is looked at: behind an earlier one there is at least as much.
+    finder.rfind_iter(line).find(is_word).is_some_and(|at| is_one_command(&line[at + length..]))
 }
 
-/// Whether no other command begins in what stands behind a program. In quotes a sign means nothing.
+/// Whether no other command begins in what stands behind a program.
 fn is_one_command(rest: &[u8]) -> bool {
+    outside_quotes(rest).is_none()
+}
+
+/// The first sign that ends a command. In quotes a sign means nothing.
+fn outside_quotes(rest: &[u8]) -> Option<usize> {
     let mut quote = None;
-    rest.iter().all(|byte| {
+    rest.iter().position(|byte| {
         match (quote, byte) {
             (None, b'"' | b'\'') => quote = Some(*byte),
             (Some(open), byte) if open == *byte => quote = None,
             (None | Some(_), _) => {}
         }
-        quote.is_some() || !b"|;&".contains(byte)
+        quote.is_none() && b"|;&".contains(byte)
     })
 }
 
@@ -329,49 +343,40 @@ fn skip_flags(text: Text<'_>, mut at: usize) -> usize {
 
 /// What is said into a pipe, or behind `<<<`, where the reader takes it for a secret.
 fn find_read(text: Text<'_>, finds: &mut Vec<Find>) {
-    for at in memchr::memchr2_iter(b'|', b'<', &text) {
-        let is_pipe = text[at] == b'|';
-        if is_pipe && (text.get(at + 1) == Some(&b'|') || text.get(at.wrapping_sub(1)) == Some(&b'|')) {
-            continue;
-        }
-        let found = if is_pipe { said_into(text, at) } else { given_in_line(text, at) };
-        finds.extend(found);
+    static SAYING: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| [Finder::new("echo "), Finder::new("printf ")]);
+    static GIVEN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("<<<"));
+    for finder in SAYING.iter() {
+        let words = finder.find_iter(&text).map(|at| at + finder.needle().len());
+        finds.extend(words.filter_map(|at| said(text, at)));
     }
+    finds.extend(GIVEN.find_iter(&text).filter_map(|at| given(text, at)));
 }
 
-/// `echo value | reader`.
-fn said_into(text: Text<'_>, at: usize) -> Option<Find> {
-    let near = &text[at + 1..text.len().min(at + 1 + COMMAND_LENGTH)];
-    let reader = &near[..run(near, |byte| !b"\n\r|;&".contains(&byte))];
+/// `echo value | reader`, from the value on.
+fn said(text: Text<'_>, at: usize) -> Option<Find> {
+    let near = &text[at..text.len().min(at + COMMAND_LENGTH)];
+    let near = &near[..run(near, |byte| !b"\n\r".contains(&byte))];
+    let pipe = outside_quotes(near)?;
+    let reader = near[pipe..].strip_prefix(b"|")?;
+    let reader = &reader[..run(reader, |byte| !b"|;&".contains(&byte))];
     let takes = reads(reader)?;
-    let line = text.line_before(at, COMMAND_LENGTH);
-    let from = at - line.len();
-    let said = ["echo ", "printf "].iter().filter_map(|name| {
-        let begin = memchr::memmem::rfind(line, name.as_bytes())?;
-        let begins = line[..begin].last().is_none_or(|before| b" \t;|&(/\"'`".contains(before));
-        (begins && is_one_command(&line[begin..])).then_some(begin + name.len())
-    });
-    let start = skip_flags(text.until(at), from + said.max()?);
-    // The format of `printf` says nothing.
-    let (_, end) = value(text.until(at), start)?;
-    let format =
-        text[start..end].contains(&b'%').then(|| end + run(&text[end..at], |byte| b"\"' ".contains(&byte)));
-    let start = match format {
-        // The quote that opens the value is a part of it.
-        Some(next) if next < at => next - usize::from(b"\"'".contains(&text[next - 1])),
-        Some(_) | None => start,
-    };
-    takes.value(text.until(at), start).filter(|found| found.end - found.start >= 3)
+    let near = text.until(at + pipe);
+    let mut start = skip_flags(near, at);
+    // The format of `printf` says nothing; the value stands behind it.
+    let (from, end) = value(near, start)?;
+    if near[from..end].contains(&b'%') {
+        let next = end + run(&near[end..], |byte| b"\"'".contains(&byte));
+        start = if near.get(next) == Some(&b' ') { next + 1 } else { start };
+    }
+    takes.value(near, start).filter(|found| found.end - found.start >= 3)
 }
 
 /// `reader <<< value`.
-fn given_in_line(text: Text<'_>, at: usize) -> Option<Find> {
-    if !text[at..].starts_with(b"<<<") {
-        return None;
-    }
+fn given(text: Text<'_>, at: usize) -> Option<Find> {
     let line = text.line_before(at, COMMAND_LENGTH);
     let begin = line.iter().rposition(|byte| b"|;&".contains(byte)).map_or(0, |sign| sign + 1);
-    let start = at + 3 + run(&text[at + 3..], |byte| byte == b' ').min(8);
+    let start = at + 3 + run(&text[at + 3..text.len().min(at + 11)], |byte| byte == b' ');
     reads(&line[begin..])?.value(text, start).filter(|found| found.end - found.start >= 3)
 }
 
