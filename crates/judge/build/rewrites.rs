@@ -30,6 +30,7 @@ struct Certain {
     through_answers: Vec<String>,
     unsettling: Vec<String>,
     variables: Vec<String>,
+    setting: Vec<String>,
     moving: Vec<String>,
     beside: Vec<String>,
     never: Vec<String>,
@@ -76,6 +77,12 @@ enum Act {
         #[serde(default)]
         after: After,
         given: Vec<String>,
+        #[serde(default, rename = "not-flags")]
+        not_flags: Vec<String>,
+        #[serde(default, rename = "not-operands")]
+        not_operands: Vec<String>,
+        #[serde(default, rename = "not-says")]
+        not_says: Vec<String>,
         #[serde(default)]
         alone: bool,
         says: Vec<String>,
@@ -133,6 +140,7 @@ pub fn compile(rules: &Path, out: &Path) {
         ("THROUGH_ANSWERS", &certain.through_answers),
         ("UNSETTLING", &certain.unsettling),
         ("VARIABLES", &certain.variables),
+        ("SETTING", &certain.setting),
         ("MOVING", &certain.moving),
         ("BESIDE", &certain.beside),
         ("NEVER", &certain.never),
@@ -168,10 +176,27 @@ fn row(row: &Row) -> String {
             )
         }
         Act::Find { place } => format!("Act::Find {{ place: Place::{place:?} }}"),
-        Act::Answer { run, flag, after, given, alone, says, vague, rules } => {
-            assert!(given.contains(flag), "{name}: the flag itself is among those that may be given");
+        Act::Answer {
+            run,
+            flag,
+            after,
+            given,
+            not_flags,
+            not_operands,
+            not_says,
+            alone,
+            says,
+            vague,
+            rules,
+        } => {
+            let flags = words(flag);
+            let is_given = |flag: &&str| given.iter().any(|given| given == flag);
             assert!(
-                says.iter().chain(vague).all(|says| *says == says.to_lowercase()),
+                flags.first().is_some_and(is_given),
+                "{name}: the flag itself is among those that may be given"
+            );
+            assert!(
+                says.iter().chain(vague).chain(not_says).all(|says| *says == says.to_lowercase()),
                 "{name}: lines are in lower case"
             );
             let run: Vec<String> = run
@@ -182,7 +207,8 @@ fn row(row: &Row) -> String {
                 })
                 .collect();
             format!(
-                "Act::Answer {{ run: &[{}], flag: {flag:?}, after: After::{after:?}, given: &{given:?}, alone: {alone}, \
+                "Act::Answer {{ run: &[{}], flags: &{flags:?}, after: After::{after:?}, given: &{given:?}, \
+                 not_flags: &{not_flags:?}, not_operands: &{not_operands:?}, not_says: &{not_says:?}, alone: {alone}, \
                  says: &{says:?}, vague: &{vague:?}, rules: &{rules:?} }}",
                 run.join(", ")
             )

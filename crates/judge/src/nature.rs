@@ -4,6 +4,7 @@
 pub(crate) mod commands;
 mod http;
 mod script;
+mod task;
 
 #[cfg(test)]
 mod tests;

@@ -55,6 +55,11 @@ pub(crate) fn verb(word: &str) -> Option<Traits> {
     find(VERBS, word)
 }
 
+/// What is known of exactly this program and sub-command.
+pub(super) fn row(key: &str) -> Option<Traits> {
+    find(COMMANDS, key)
+}
+
 /// The flags of `program` that take the next word as their value.
 pub(crate) fn valued(program: &str) -> &'static [&'static str] {
     find(VALUED, program).unwrap_or_default()
@@ -100,7 +105,7 @@ pub(crate) fn traits(command: &Command) -> Traits {
         known.traits = changing;
     }
     let rows = find(FLAGS, &known.key).unwrap_or_default();
-    match rows.iter().find(|change| command.has_flag(change.any)) {
+    match rows.iter().find(|change| change.holds(command, known.traits.nature)) {
         Some(change) => Traits {
             nature: change.nature,
             moves_world: change.moves_world,
@@ -109,6 +114,45 @@ pub(crate) fn traits(command: &Command) -> Traits {
         },
         None => known.traits,
     }
+}
+
+impl Change {
+    /// Whether a command has one of the flags. What makes it weaker has to be said plainly; what makes it stronger counts
+    /// wherever the program itself would find it.
+    fn holds(&self, command: &Command, nature: Nature) -> bool {
+        if self.nature < nature {
+            return command.has_flag(self.any) && !denies(command, self.any);
+        }
+        let bundles = BUNDLING.contains(&command.program.as_str());
+        command.has_flag(self.any)
+            || bundles && command.args().iter().any(|word| bundled(word, self.any, valued(&command.program)))
+    }
+}
+
+/// Programs to which every word with one dash is letters, each of them a flag.
+const BUNDLING: &[&str] = &["sed", "gsed", "sort", "rsync", "git"];
+
+/// Whether one of `flags` stands among the letters of a word, before a letter that takes the rest as its value: `-Ei.bak`.
+fn bundled(word: &str, flags: &[&str], valued: &[&str]) -> bool {
+    let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else {
+        return false;
+    };
+    let is_in = |list: &[&str], letter: char| {
+        list.iter().any(|flag| flag.strip_prefix('-').is_some_and(|flag| flag.chars().eq([letter])))
+    };
+    let letters = letters.chars().take_while(|letter| letter.is_ascii_alphabetic());
+    letters
+        .take_while(|letter| is_in(flags, *letter) || !is_in(valued, *letter))
+        .any(|letter| is_in(flags, letter))
+}
+
+/// `--dry-run=none` is given to say that it is not meant.
+fn denies(command: &Command, flags: &[&str]) -> bool {
+    let is_denied = |word: &String| {
+        let (flag, value) = word.split_once('=').unwrap_or((word, ""));
+        flags.contains(&flag) && matches!(value, "none" | "false" | "no" | "0")
+    };
+    command.args().iter().any(is_denied)
 }
 
 /// A row that names a group of commands only to look at them (`argocd app`, `pulumi stack`) does not speak for a verb behind

@@ -1,8 +1,8 @@
 //! What a shell script does to the world, from what is known of its commands.
 
 use super::commands::{self, Traits};
-use super::{Nature, http, shorter};
-use crate::shell::{Command, Flow, Join, Role, Script};
+use super::{Nature, http, shorter, task};
+use crate::shell::{Command, Flow, Join, Role, Script, name_words};
 
 /// What one command does, its redirections and its request considered.
 fn nature_of(command: &Command) -> Nature {
@@ -26,21 +26,51 @@ fn traits(command: &Command) -> Traits {
         let moves_world = nature != Nature::ReadOnly || known.moves_world;
         return Traits { nature: nature.max(known.nature), moves_world, ..known };
     }
+    if takes_in_more(command) {
+        return Traits { nature: Nature::Unknown, ..known };
+    }
     if let Some(nature) = sql(command) {
         return Traits { nature, moves_world: nature != Nature::ReadOnly, ..known };
     }
     if names_new_ref(command) {
         return Traits { nature: Nature::Idempotent, moves_world: true, ..known };
     }
+    if forces_ref(command) {
+        return Traits { nature: known.nature.max(Nature::Writes), ..known };
+    }
+    // A task's name tells too little to say that the world moved: most of them build.
+    if let Some(nature) = task::nature(command).filter(|_| known.nature != Nature::ReadOnly) {
+        return Traits { nature: nature.max(known.nature), ..known };
+    }
     known
 }
 
-/// `--help` and `--version` make any command harmless.
+/// `--help` and `--version` make any command harmless. With a word behind it, the version is that of something else.
 fn only_asks(command: &Command) -> bool {
     let args = command.args();
-    let asks = |word: &String| matches!(word.as_str(), "--help" | "--version" | "--dry-run" | "--dryrun");
-    args.iter().any(asks)
-        || args.len() == 1 && matches!(args[0].as_str(), "-V" | "-v" | "version" | "help" | "-h" | "-version")
+    let own = args.iter().position(|word| word == "--").map_or(args, |end| &args[..end]);
+    let asks = own.iter().enumerate().any(|(at, word)| match word.as_str() {
+        "--help" | "--dry-run" | "--dryrun" => true,
+        "--version" => own.get(at + 1).is_none_or(|next| next.starts_with('-')),
+        _ => false,
+    });
+    asks || args.len() == 1
+        && matches!(args[0].as_str(), "-V" | "-v" | "version" | "help" | "-h" | "-version")
+}
+
+/// `source` runs whatever it reads. A file of settings is the rule; one that is made on the spot, or whose name says that it
+/// does something, is not one.
+fn takes_in_more(command: &Command) -> bool {
+    if !matches!(command.program.as_str(), "source" | ".") {
+        return false;
+    }
+    command.args().first().is_some_and(|file| {
+        let name = file.rsplit('/').next().unwrap_or_default();
+        let is_script = name.ends_with("sh");
+        let acts = |word: &String| commands::verb(word).is_some_and(|traits| traits.moves_world);
+        let is_verb = |word: &String| !matches!(word.as_str(), "activate" | "set") && acts(word);
+        file.contains("<(") || is_script && name_words(name).iter().any(is_verb)
+    })
 }
 
 /// What the statements given to a database client do.
@@ -63,13 +93,15 @@ fn sql(command: &Command) -> Option<Nature> {
         ".tables", ".schema", "get", "keys", "ping", "info", "mget", "hget", "hgetall", "ttl", "exists",
         "llen", "lrange", "scan", "smembers", "dbsize", "type",
     ];
-    const SETS: &[&str] = &[
-        "create", "delete", "drop", "truncate", "set", "del", "grant", "revoke", "alter", "hset", "expire",
-        "flushall", "flushdb", "vacuum", "analyze",
+    const SETS: &[&str] =
+        &["create", "set", "grant", "revoke", "alter", "hset", "expire", "vacuum", "analyze"];
+    // What takes something away is among them: in between, somebody else may have put something new there.
+    const ADDS: &[&str] = &[
+        "insert", "update", "merge", "copy", "incr", "decr", "lpush", "rpush", "publish", "call", "do",
+        "delete", "drop", "truncate", "del", "flushall", "flushdb", "replace",
     ];
-    const ADDS: &[&str] =
-        &["insert", "update", "merge", "copy", "incr", "decr", "lpush", "rpush", "publish", "call", "do"];
-    if !CLIENTS.contains(&command.program.as_str()) {
+    let reads_file = command.program != "redis-cli" && command.has_flag(&["-f", "--file"]);
+    if !CLIENTS.contains(&command.program.as_str()) || reads_file {
         return None;
     }
     let first_words = command.args().iter().flat_map(|word| word.split(';'));
@@ -77,13 +109,21 @@ fn sql(command: &Command) -> Option<Nature> {
         let first = statement.split_whitespace().next()?.to_lowercase();
         let listed = |list: &[&str]| list.contains(&first.as_str());
         match () {
-            () if listed(ADDS) => Some(Nature::Writes),
+            () if listed(ADDS) || listed(&["with", "explain"]) && has_word_of(statement, ADDS) => {
+                Some(Nature::Writes)
+            }
             () if listed(SETS) => Some(Nature::Idempotent),
             () if listed(LOOKS) => Some(Nature::ReadOnly),
             () => None,
         }
     });
     natures.max()
+}
+
+/// `with gone as (delete from …) select …` begins like a look.
+fn has_word_of(statement: &str, words: &[&str]) -> bool {
+    let is_part = |sign: char| sign.is_alphanumeric() || sign == '_';
+    statement.split(|sign| !is_part(sign)).any(|word| words.contains(&word.to_lowercase().as_str()))
 }
 
 /// `git branch new` and `git tag v1` make something; without an operand they list.
@@ -110,6 +150,13 @@ fn names_new_ref(command: &Command) -> bool {
         }
         _ => false,
     }
+}
+
+/// `git push origin +main` and `git push origin :old` take away what was there.
+fn forces_ref(command: &Command) -> bool {
+    command.program == "git"
+        && commands::known(command).key == "git push"
+        && command.operands().any(|word| word.starts_with(['+', ':']))
 }
 
 /// Commands that really run, and are not only wrappers of others.

@@ -2,16 +2,19 @@
 
 use super::line::{Edit, Line, PLACES_MAX};
 use super::row::{Act, After, BESIDE, ROWS, THROUGH, THROUGH_ANSWERS, WAITED};
-use super::{Cause, Change, Machine};
+use super::{Cause, Change, Machine, missing};
 use crate::Kind;
 use crate::shell::Command;
 
 /// One row of commands that ask.
 pub(super) struct Asks {
     pub run: &'static [(&'static str, &'static str)],
-    pub flag: &'static str,
+    pub flags: &'static [&'static str],
     pub after: After,
     pub given: &'static [&'static str],
+    pub not_flags: &'static [&'static str],
+    pub not_operands: &'static [&'static str],
+    pub not_says: &'static [&'static str],
     pub alone: bool,
     pub says: &'static [&'static str],
     pub vague: &'static [&'static str],
@@ -24,7 +27,7 @@ pub(super) fn given(line: &Line<'_>, cause: Cause<'_>, asks: &Asks, machine: &dy
     let says = |words: &[&str]| words.iter().any(|words| cause.line.contains(words));
     let asked = says(asks.says) || asks.rules.contains(&cause.rule);
     let maybe_asked = says(asks.vague) || cause.kind == Kind::Timeout && WAITED.contains(&cause.rule);
-    if !asked && !maybe_asked {
+    if !asked && !maybe_asked || says(asks.not_says) {
         return None;
     }
     let runs = |command: &Command| known(command, asks.run);
@@ -39,6 +42,11 @@ pub(super) fn given(line: &Line<'_>, cause: Cause<'_>, asks: &Asks, machine: &dy
         return None;
     }
     if !asked && !candidates.iter().all(|at| stands_alone(line, &line.commands()[*at])) {
+        return None;
+    }
+    // Whatever is called so here need not be the program that asks.
+    if missing::may_be_another(line, program) || candidates.iter().any(|at| asks.warns(&line.commands()[*at]))
+    {
         return None;
     }
     let at = machine.program(program)?;
@@ -59,14 +67,31 @@ pub(super) fn given(line: &Line<'_>, cause: Cause<'_>, asks: &Asks, machine: &dy
             After::Program => 0,
             After::Subcommand => command.words.iter().position(|word| word == subcommand)?,
         };
-        let words = vec![command.words[word].clone(), asks.flag.to_owned()];
+        let flags = asks.flags.iter().map(|flag| (*flag).to_owned());
+        let words = std::iter::once(command.words[word].clone()).chain(flags).collect();
         edits.push(Edit { range: line.place(command, word..word + 1)?, words });
     }
     let to = match asks.after {
-        After::Program => format!("{program} {} {subcommand}", asks.flag),
-        After::Subcommand => format!("{program} {subcommand} {}", asks.flag),
+        After::Program => format!("{program} {} {subcommand}", asks.flags.join(" ")),
+        After::Subcommand => format!("{program} {subcommand} {}", asks.flags.join(" ")),
     };
     Some(Change { input: line.edited(edits)?, from: format!("{program} {subcommand}"), to, at })
+}
+
+impl Asks {
+    /// Whether the command's own words make its question a warning: it may take away what nobody named.
+    fn warns(&self, command: &Command) -> bool {
+        let is_like =
+            |word: &str, pattern: &&str| match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
+                (Some(begin), _) => word.starts_with(begin),
+                (None, Some(end)) => word.len() > end.len() && word.ends_with(end),
+                (None, None) => word == *pattern || command.has_flag(&[*pattern]),
+            };
+        command.args().iter().any(|word| {
+            let patterns = if word.starts_with('-') { self.not_flags } else { self.not_operands };
+            patterns.iter().any(|pattern| is_like(word, pattern))
+        })
+    }
 }
 
 /// The program and the sub-command of a command, if they are among `run`. A program that is named by its path is the same

@@ -99,6 +99,21 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// Whether the line gives a name to a function of its own: `name() { …; }`, `function name { …; }`. The words are
+    /// searched for anywhere, also where a shell would not read them.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        let is_part = |sign: char| sign.is_alphanumeric() || "-_./+".contains(sign);
+        self.text.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&self.text[..at], &self.text[at + name.len()..]);
+            if before.ends_with(is_part) || after.starts_with(is_part) {
+                return false;
+            }
+            let has_parens =
+                after.trim_start().strip_prefix('(').is_some_and(|after| after.trim_start().starts_with(')'));
+            has_parens || before.ends_with([' ', '\t']) && before.trim_end().ends_with("function")
+        })
+    }
+
     /// Whether what a command reads was chosen by whoever wrote the line.
     pub(super) fn has_own_input(&self, at: usize) -> bool {
         let commands = self.commands();

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::line::{Edit, Line, PLACES_MAX};
-use super::row::{MISSING_AFTER, MISSING_BEFORE, MOVING, NEVER, Place, THROUGH, UNSETTLING, VARIABLES};
+use super::row::{
+    MISSING_AFTER, MISSING_BEFORE, MOVING, NEVER, Place, SETTING, THROUGH, UNSETTLING, VARIABLES,
+};
 use super::{Cause, Change, Machine};
 use crate::Kind;
 use crate::shell::Command;
@@ -94,7 +96,8 @@ fn says_missing(cause: Cause<'_>, program: &str) -> bool {
 /// Every place where `words` begin a command. Nothing where one of them is not certain, because a line that is half put
 /// right fails in another way.
 fn certain_places(line: &Line<'_>, words: &[&str]) -> Option<Vec<Range<usize>>> {
-    if line.commands().iter().any(unsettles) {
+    let is_defined = words.first().is_some_and(|name| line.defines(name));
+    if is_defined || line.commands().iter().any(unsettles) {
         return None;
     }
     let begins = |command: &&Command| {
@@ -115,15 +118,33 @@ fn certain_places(line: &Line<'_>, words: &[&str]) -> Option<Vec<Range<usize>>> 
 
 /// Whether another PATH than the one we know may hold after or within a command.
 fn unsettles(command: &Command) -> bool {
+    UNSETTLING.contains(&command.program.as_str()) || sets_path(command)
+}
+
+/// Whether a name may stand for something else in a line than for the program on PATH.
+pub(super) fn may_be_another(line: &Line<'_>, program: &str) -> bool {
+    const NAMING: &[&str] = &["alias", "hash", "enable", "eval"];
+    let names = |command: &Command| NAMING.contains(&command.program.as_str()) || sets_path(command);
+    line.defines(program) || line.commands().iter().any(names)
+}
+
+/// Whether a command gives, or takes away, a variable that decides which program is found.
+fn sets_path(command: &Command) -> bool {
     let decides = |name: &str| VARIABLES.contains(&name);
     let sets =
         |word: &String| word.split_once('=').is_some_and(|(name, _)| decides(name.trim_end_matches('+')));
-    UNSETTLING.contains(&command.program.as_str())
-        || command.assignments.iter().any(|(name, _)| decides(name))
-        || command.args().iter().any(sets)
-        || command.program == "env"
-            && command
-                .args()
-                .iter()
-                .any(|word| ["-i", "-", "-u", "--ignore-environment", "-S", "-C"].contains(&word.as_str()))
+    // `unset PATH`, `printf -vPATH`, `read -r PATH`.
+    let names = |word: &String| {
+        let name = word.strip_prefix("-v").unwrap_or(word);
+        decides(name.split(['=', '[']).next().unwrap_or_default())
+    };
+    let clears = |word: &String| {
+        ["-i", "-", "--ignore-environment", "-C"].contains(&word.as_str())
+            || ["-u", "-S", "--unset", "--split-string", "--chdir"].iter().any(|flag| word.starts_with(flag))
+    };
+    let args = command.args();
+    command.assignments.iter().any(|(name, _)| decides(name))
+        || args.iter().any(sets)
+        || SETTING.contains(&command.program.as_str()) && args.iter().any(names)
+        || command.program == "env" && args.iter().any(clears)
 }

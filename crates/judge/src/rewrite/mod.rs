@@ -137,8 +137,32 @@ fn change(row: &'static Row, line: &Line<'_>, cause: Cause<'_>, machine: &dyn Ma
             (missing::renamed(line, cause, from, to, rules, holds, machine)?, &row::TEXT_RENAME)
         }
         Act::Find { place } => (missing::found(line, cause, *place, machine)?, &row::TEXT_FIND),
-        Act::Answer { run, flag, after, given, alone, says, vague, rules } => {
-            let asks = answer::Asks { run, flag, after: *after, given, alone: *alone, says, vague, rules };
+        Act::Answer {
+            run,
+            flags,
+            after,
+            given,
+            not_flags,
+            not_operands,
+            not_says,
+            alone,
+            says,
+            vague,
+            rules,
+        } => {
+            let asks = answer::Asks {
+                run,
+                flags,
+                after: *after,
+                given,
+                not_flags,
+                not_operands,
+                not_says,
+                alone: *alone,
+                says,
+                vague,
+                rules,
+            };
             (answer::given(line, cause, &asks, machine)?, &row::TEXT_ANSWER)
         }
         Act::Grow { rules, unless, max, fields, tools, field, default } => {

@@ -22,12 +22,18 @@ pub(super) enum Act {
     },
     /// The full path of a program that is not on PATH.
     Find { place: Place },
-    /// A flag with which a program does not ask.
+    /// A flag with which a program does not ask, and others that keep it to what it was told.
     Answer {
         run: &'static [(&'static str, &'static str)],
-        flag: &'static str,
+        flags: &'static [&'static str],
         after: After,
         given: &'static [&'static str],
+        /// Flags with which the question is a warning; `*` at the end stands for anything.
+        not_flags: &'static [&'static str],
+        /// Signs at an end of an operand that make it something to take away: `*-`, `!*`.
+        not_operands: &'static [&'static str],
+        /// Words in the evidence with which the question is a warning.
+        not_says: &'static [&'static str],
         /// Only a command without further operands.
         alone: bool,
         says: &'static [&'static str],
@@ -91,6 +97,6 @@ mod table {
 }
 
 pub(super) use table::{
-    BESIDE, MISSING_AFTER, MISSING_BEFORE, MOVING, NEVER, ROWS, TEXT_ANSWER, TEXT_FIND, TEXT_GROW,
+    BESIDE, MISSING_AFTER, MISSING_BEFORE, MOVING, NEVER, ROWS, SETTING, TEXT_ANSWER, TEXT_FIND, TEXT_GROW,
     TEXT_RENAME, THROUGH, THROUGH_ANSWERS, UNSETTLING, VARIABLES, WAITED,
 };

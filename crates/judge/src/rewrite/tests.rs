@@ -343,19 +343,124 @@ fn another_cause_or_a_program_that_is_there_by_now_is_no_reason() {
 }
 
 #[test]
+fn a_question_that_is_a_warning_is_left_to_whoever_asked_for_it() {
+    let aborted = "Do you want to continue? [Y/n] Abort.";
+    let rows = [
+        "apt-get install jq nano-",
+        "apt-get install --allow-downgrades jq=1.5",
+        "apt install --allow-unauthenticated jq",
+        "apt-get install --purge jq",
+        "apt-get install --force-yes jq",
+        "apt-get install --autoremove jq",
+        "apt-get install -o APT::Get::AllowUnauthenticated=true jq",
+        "apt-get install -f",
+        "apt-get purge jq",
+        "apt-get dist-upgrade",
+        "apt-get() { command apt-get --allow-remove-essential \"$@\"; }; apt-get install jq",
+        "function apt-get { x; }; apt-get install jq",
+        "alias apt-get='apt-get --purge'; apt-get install jq",
+        "hash -p /tmp/x apt-get; apt-get install jq",
+        "unset PATH; apt-get install jq",
+        "printf -v PATH /tmp/x; apt-get install jq",
+    ];
+    for line in rows {
+        assert_eq!(seen(line, 1, aborted, &["program apt-get", "program apt"]), "-", "{line}");
+    }
+    let call = Call::shell("apt-get install jq");
+    for said in [
+        "The following packages will be REMOVED: nano. Do you want to continue? [Y/n]",
+        "WARNING: The following packages cannot be authenticated! Do you want to continue? [Y/n]",
+        "This should NOT be done: essential packages. Do you want to continue? [Y/n]",
+    ] {
+        let told = propose(&call, Kind::Aborted, "apt.no-answer", Some(said), &Told(&["program apt-get"]));
+        assert_eq!(told, None, "{said}");
+    }
+    for line in
+        ["dnf install --allowerasing jq", "dnf install --nogpgcheck jq", "yum install --setopt=x=1 jq"]
+    {
+        let facts = ["program dnf", "program yum"];
+        assert_eq!(seen(line, 1, "Is this ok [y/N]: Operation aborted.", &facts), "-", "{line}");
+    }
+    // Neighbours whose question is only whether to do what they were told.
+    check(&[
+        (
+            "apt-get install --no-install-recommends g++ libc6-dev",
+            1,
+            aborted,
+            &["program apt-get"],
+            "apt-yes: apt-get install -y --no-remove --no-install-recommends g++ libc6-dev",
+        ),
+        (
+            "echo \"apt-get now\"; apt-get install jq",
+            1,
+            aborted,
+            &["program apt-get"],
+            "apt-yes: echo \"apt-get now\"; apt-get install -y --no-remove jq",
+        ),
+    ]);
+}
+
+#[test]
+fn a_name_that_the_line_gives_to_something_else_stays() {
+    for line in [
+        "python() { python3 \"$@\"; }; python x.py",
+        "function python { :; }\npython x.py",
+        "unset PATH; python x.py",
+        "printf -v PATH /tmp; python x.py",
+        "printf -vPATH /tmp; python x.py",
+        "read -r PATH < f; python x.py",
+        "declare -x PATH; python x.py",
+        "hash -p /tmp/x python; python x.py",
+        "env -uPATH python x.py",
+        "env --unset=PATH python x.py",
+    ] {
+        assert_eq!(seen(line, 127, NO_PYTHON, &["program python3"]), "-", "{line}");
+    }
+    check(&[
+        (
+            "printf '%s' PATHS; python x.py",
+            127,
+            NO_PYTHON,
+            &["program python3"],
+            "python-to-python3: printf '%s' PATHS; python3 x.py",
+        ),
+        (
+            "unset DEBUG; python x.py",
+            127,
+            NO_PYTHON,
+            &["program python3"],
+            "python-to-python3: unset DEBUG; python3 x.py",
+        ),
+        (
+            "python x.py \"$(date)\"",
+            127,
+            NO_PYTHON,
+            &["program python3"],
+            "python-to-python3: python3 x.py \"$(date)\"",
+        ),
+    ]);
+}
+
+#[test]
 fn a_question_nobody_answers_gets_the_flag_and_nothing_where_the_program_is_not() {
     let aborted = "Do you want to continue? [Y/n] Abort.";
     let hung = "Command timed out after 2m 0s\nDo you want to continue? [Y/n]";
     check(&[
-        ("apt-get install jq", 1, aborted, &["program apt-get"], "apt-yes: apt-get install -y jq"),
+        (
+            "apt-get install jq",
+            1,
+            aborted,
+            &["program apt-get"],
+            "apt-yes: apt-get install -y --no-remove jq",
+        ),
         (
             "apt-get update && sudo apt-get install jq > log",
             1,
             aborted,
             &["program apt-get"],
-            "apt-yes: apt-get update && sudo apt-get install -y jq > log",
+            "apt-yes: apt-get update && sudo apt-get install -y --no-remove jq > log",
         ),
-        ("sudo apt install jq", 143, hung, &["program apt"], "apt-yes: sudo apt install -y jq"),
+        ("sudo apt install jq", 143, hung, &["program apt"], "apt-yes: sudo apt install -y --no-remove jq"),
         ("apt-get install -qy jq", 1, aborted, &["program apt-get"], "-"),
         // The answer was the writer's own.
         ("echo n | apt-get install jq", 1, aborted, &["program apt-get"], "-"),
@@ -365,7 +470,7 @@ fn a_question_nobody_answers_gets_the_flag_and_nothing_where_the_program_is_not(
             1,
             aborted,
             &["program apt-get"],
-            "apt-yes: apt-get install -y jq < /dev/null",
+            "apt-yes: apt-get install -y --no-remove jq < /dev/null",
         ),
         // The question is a warning.
         ("apt-get remove libc6", 1, aborted, &["program apt-get"], "-"),

@@ -38,6 +38,8 @@ enum Class {
 const ENDINGS: &[(&str, Class)] = &[
     ("password", Class::Password),
     ("passwd", Class::Password),
+    ("passwort", Class::Password),
+    ("kennwort", Class::Password),
     ("passphrase", Class::Password),
     ("passcode", Class::Password),
     ("_pwd", Class::Password),
@@ -89,7 +91,11 @@ const HEADERS: [&str; 9] = [
 const SCHEMES: [&str; 6] = ["bearer ", "basic ", "token ", "digest ", "apikey ", "negotiate "];
 
 /// Words that follow an option's name when somebody talks about it.
-const PROSE: [&str; 26] = [
+const PROSE: [&str; 30] = [
+    "to",
+    "in",
+    "is",
+    "or",
     "option",
     "options",
     "flag",
@@ -230,8 +236,7 @@ fn flagged(text: Text<'_>, at: usize) -> Option<Find> {
     }
     let (start, end) = beginning_of_value(text, whole)?;
     let found = &text[start..end];
-    let is_prose = PROSE.iter().any(|word| found.eq_ignore_ascii_case(word.as_bytes()));
-    let is_value = !is_prose && !found.starts_with(b"-") && !is_code(name, found, text.beside(end));
+    let is_value = !is_prose(found) && !found.starts_with(b"-") && !is_code(name, found, text.beside(end));
     let (start, end) = (is_value && is_secret(class, found)).then(|| value(text, whole))??;
     Some(Find { start, end, kind: class.kind() })
 }
@@ -441,6 +446,20 @@ fn opening_quote(text: Text<'_>, at: usize) -> Option<usize> {
 
 fn ends_line(text: Text<'_>, at: usize) -> bool {
     matches!(text.get(at), None | Some(b'\n' | b'\r')) || text.is_wrapped(at)
+}
+
+/// Whether a word behind an option is one with which somebody talks about it.
+pub(super) fn is_prose(found: &[u8]) -> bool {
+    PROSE.iter().any(|word| found.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Whether a name says that what it stands for is secret: `aws_secret_access_key`, `//registry.example/:_authToken`.
+pub(super) fn names_secret(name: &[u8]) -> bool {
+    let name = name.rsplit(|byte| b":/".contains(byte)).next().unwrap_or(name);
+    match class(name, false) {
+        Some(Class::Password | Class::Token | Class::Loose) => true,
+        Some(Class::Key | Class::Header | Class::Cookie | Class::Proof) | None => false,
+    }
 }
 
 /// Whether it only says where a secret comes from, or that there is none.

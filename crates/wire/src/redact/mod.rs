@@ -7,10 +7,12 @@
 //!
 //! It errs towards ordinary text: commit hashes, uuids, paths, placeholders and code that only names a password stay.
 
+mod commands;
 mod encoded;
 mod known;
 mod labels;
 mod places;
+mod prose;
 mod reading;
 mod shapes;
 
@@ -182,6 +184,8 @@ pub(crate) fn finds(text: &[u8], known: &Known) -> Vec<Range<usize>> {
 fn find_in(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<Find>) {
     shapes::find(text, finds);
     places::find(text, finds);
+    commands::find(text, finds);
+    prose::find(text, finds);
     labels::find(text, finds);
     known.find(text, finds);
     encoded::find(text, known, depth, finds);

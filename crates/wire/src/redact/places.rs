@@ -1,16 +1,13 @@
-//! Secrets that are known by the place they stand in: a URL, a key file, a header, a program's own option.
+//! Secrets that are known by the place they stand in: a URL, a key file, a header.
 
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
 use super::encoded::{is_base64, is_login};
-use super::labels::{is_placeholder, value};
+use super::labels::is_placeholder;
 use super::reading::{Hold, Text};
 use super::{Find, is_random, run};
-
-/// How far before an option its program is looked for.
-const COMMAND_LENGTH: usize = 400;
 
 struct Finders {
     pem: Finder<'static>,
@@ -18,39 +15,7 @@ struct Finders {
     url: Finder<'static>,
     bearer: Finder<'static>,
     basic: Finder<'static>,
-    option: Finder<'static>,
 }
-
-/// A program's option that takes a secret, and how.
-struct SecretOption {
-    program: &'static str,
-    /// As it stands in the command, with what surrounds it.
-    written: &'static str,
-    takes: Takes,
-}
-
-#[derive(Clone, Copy)]
-enum Takes {
-    /// The value: glued to the option, or the next word.
-    Value,
-    /// The next word is `user:value`.
-    UserAndValue,
-}
-
-const fn option(program: &'static str, written: &'static str, takes: Takes) -> SecretOption {
-    SecretOption { program, written, takes }
-}
-
-/// One row per option. The same letters mean other things elsewhere (`mkdir -p`), so the program has to stand before.
-const OPTIONS: &[SecretOption] = &[
-    option("mysql", " -p", Takes::Value),
-    option("mariadb", " -p", Takes::Value),
-    option("sshpass", " -p ", Takes::Value),
-    option("sshpass", " -p", Takes::Value),
-    option("docker login", " -p ", Takes::Value),
-    option("curl", " -u ", Takes::UserAndValue),
-    option("curl", " --user ", Takes::UserAndValue),
-];
 
 static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders {
     pem: Finder::new("-----BEGIN "),
@@ -58,7 +23,6 @@ static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders {
     url: Finder::new("://"),
     bearer: Finder::new("earer "),
     basic: Finder::new("asic "),
-    option: Finder::new(" -"),
 });
 
 pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
@@ -66,7 +30,6 @@ pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
     find_url_passwords(text, finds);
     find_bearer_tokens(text, finds);
     find_logins(text, finds);
-    find_options(text, finds);
 }
 
 /// From `BEGIN … PRIVATE KEY` to its `END`; without one, to the end of the text: the rest may well be the key. An `END`
@@ -184,52 +147,5 @@ fn find_logins(text: Text<'_>, finds: &mut Vec<Find>) {
         if is_basic && is_login(&text[start..end]) {
             finds.push(Find { start, end, kind: "authorization" });
         }
-    }
-}
-
-/// Options of programs that are known to take secrets, behind their program on its line.
-fn find_options(text: Text<'_>, finds: &mut Vec<Find>) {
-    let mut done = 0;
-    for at in FINDERS.option.find_iter(&text) {
-        if at < done {
-            continue;
-        }
-        if !OPTIONS.iter().any(|option| text[at..].starts_with(option.written.as_bytes())) {
-            continue;
-        }
-        let line = text.line_before(at, COMMAND_LENGTH);
-        let found = OPTIONS.iter().find_map(|option| {
-            let is_option = text[at..].starts_with(option.written.as_bytes());
-            if !is_option || memchr::memmem::find(line, option.program.as_bytes()).is_none() {
-                return None;
-            }
-            option.takes.value(text, at + option.written.len())
-        });
-        if let Some(found) = found {
-            done = found.end;
-            finds.push(found);
-        }
-    }
-}
-
-impl Takes {
-    fn value(self, text: Text<'_>, at: usize) -> Option<Find> {
-        if text.is_wrapped(at) {
-            return None;
-        }
-        let (start, end) = match self {
-            Takes::Value => value(text, at)?,
-            Takes::UserAndValue => {
-                let (start, end) = value(text, at)?;
-                let colon = memchr::memchr(b':', &text[start..end])?;
-                (start + colon + 1, end)
-            }
-        };
-        let word = &text[start..end];
-        (!word.is_empty() && !word.starts_with(b"-") && !is_placeholder(word)).then_some(Find {
-            start,
-            end,
-            kind: "password",
-        })
     }
 }

@@ -120,6 +120,7 @@ pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
             }
         }
     }
+    find_vault_tokens(text, finds);
     find_aws_keys(text, finds);
     find_web_tokens(text, finds);
 }
@@ -159,6 +160,23 @@ fn begins_word(text: Text<'_>, at: usize) -> bool {
     !is_inside
         || (matches!(last, b'n' | b'r' | b't') && rest.last() == Some(&b'\\'))
         || (last == b'm' && rest.contains(&0x1b))
+}
+
+/// HashiCorp Vault's tokens for services, batches and recovery. One pass serves the three prefixes.
+fn find_vault_tokens(text: Text<'_>, finds: &mut Vec<Find>) {
+    const SHAPES: [Shape; 3] = [
+        shape("vault-token", "hvs.", WordStart, UrlSafe, 16),
+        shape("vault-token", "hvb.", WordStart, UrlSafe, 16),
+        shape("vault-token", "hvr.", WordStart, UrlSafe, 16),
+    ];
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("hv"));
+    let mut done = 0;
+    for start in FINDER.find_iter(&text) {
+        let shape = SHAPES.iter().find(|shape| text[start..].starts_with(shape.prefix.as_bytes()));
+        if let Some(shape) = shape.filter(|_| start >= done) {
+            done = shape.look(text, start, finds);
+        }
+    }
 }
 
 /// `AKIA` or `ASIA` and exactly sixteen capitals or digits.
