@@ -38,7 +38,7 @@ impl Machine for Told<'_> {
     }
 
     fn in_project(&self, name: &str) -> Option<String> {
-        self.has(&format!("project {name}")).then(|| format!("/work/app/node_modules/.bin/{name}"))
+        self.has(&format!("project {name}")).then(|| format!("/srv/app/node_modules/.bin/{name}"))
     }
 
     fn off_path(&self, name: &str) -> Option<String> {
@@ -237,7 +237,7 @@ fn a_program_that_is_not_on_path_gets_its_full_path_and_nothing_where_it_is_nowh
             127,
             "bash: line 1: tsc: command not found",
             &["project tsc"],
-            "project-program: /work/app/node_modules/.bin/tsc --noEmit",
+            "project-program: /srv/app/node_modules/.bin/tsc --noEmit",
         ),
         (
             "cargo test 2>&1 | tail -5",
