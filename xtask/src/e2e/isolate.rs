@@ -1,9 +1,12 @@
 //! A network that ends at this machine: the chore starts itself once more in a namespace with nothing but loopback, so that
 //! no agent reaches anything but its scripted model, and no daemon of theirs outlives the run.
 
-use std::env;
 use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use tempfile::TempPath;
 
 /// Brings loopback up, then becomes the given program.
 const BEHIND: &str = r#"ip link set lo up && exec "$@""#;
@@ -43,11 +46,24 @@ pub fn again(args: &[&str]) -> io::Result<Behind> {
         println!("this machine makes no namespace: the agents run with the network as it is");
         return Ok(Behind::NoWall);
     };
-    let mut child = enter(way).arg(env::current_exe()?).args(args).stdout(Stdio::piped()).spawn()?;
+    let program = own_program()?;
+    let mut child = enter(way).arg(&program).args(args).stdout(Stdio::piped()).spawn()?;
     let mut last_line = String::new();
     for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
         last_line = line?;
         println!("{last_line}");
     }
     Ok(Behind::Ended { well: child.wait()?.success(), last_line })
+}
+
+/// This program as a file of its own: cargo may have built another one in its place since it was started.
+fn own_program() -> io::Result<TempPath> {
+    let running = Path::new("/proc/self/exe");
+    let copy = tempfile::Builder::new().prefix("chore-").tempfile()?.into_temp_path();
+    // A copy has the permissions of what is copied.
+    match running.exists() {
+        true => fs::copy(running, &copy)?,
+        false => fs::copy(env::current_exe()?, &copy)?,
+    };
+    Ok(copy)
 }
