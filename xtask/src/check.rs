@@ -143,8 +143,18 @@ fn tests() -> Result<Held, Fault> {
     let (lines, passed) = tee(project::cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]))?;
     let summary: Vec<String> = lines.into_iter().filter(|line| line.starts_with("test result:")).collect();
     match passed {
-        true => Ok(Held { quoted: summary, ..Held::default() }),
+        true => Ok(Held { remark: left_out(), quoted: summary }),
         false => Err(format!("cargo test\n{}", summary.join("\n")).into()),
+    }
+}
+
+/// What the tests could not try on this machine.
+fn left_out() -> String {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let missing: Vec<&str> = ["node", "script"].into_iter().filter(|program| !is_there(program)).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!("skipped: those that need {}, which is not installed", missing.join(" and ")),
     }
 }
 
