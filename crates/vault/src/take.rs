@@ -322,7 +322,11 @@ impl Seen {
 
     /// The bytes of the list, and the list as they say it. Where little changed, it says only that.
     fn written(self) -> Result<(Vec<u8>, Complete), VaultError> {
+        let is_news = self.is_news();
         let Seen { known, fresh, entries, bytes, gaps, .. } = self;
+        if !is_news {
+            return Ok((Vec::new(), Complete { list: known.list, entries, bytes, gaps }));
+        }
         let few = fresh.len() * 10 <= known.list.folder_count().max(20);
         let base = known.number.filter(|_| known.is_same && few && known.depth < LONGEST_CHAIN);
         let written = match base {
