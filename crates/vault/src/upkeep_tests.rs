@@ -408,7 +408,7 @@ fn expiry_costs_nothing_where_nothing_is_due_and_waits_for_nobody() {
     let held = safe.folder.try_hold(Hold::Shared).unwrap();
     let busy = safe.vault().expire(&retention, now()).unwrap();
     assert!(busy.left_busy && busy.snapshots.is_empty());
-    assert_eq!(safe.vault().expire(&FOREVER, now()).unwrap().left_busy, false);
+    assert!(!safe.vault().expire(&FOREVER, now()).unwrap().left_busy);
     drop(held);
     let expired = safe.vault().expire(&retention, now()).unwrap();
     assert_eq!((expired.snapshots.len(), safe.ids().len()), (1, 3));
