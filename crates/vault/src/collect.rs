@@ -77,13 +77,16 @@ pub(crate) fn expire(
 ) -> Result<Collected, VaultError> {
     let before = folder.size();
     let mut collected = Collected { before, after: before, ..Collected::default() };
-    if expired(folder, retention, now)?.is_empty() {
+    let is_any_due = !expired(folder, retention, now)?.is_empty();
+    // Whoever was killed while taking a snapshot may have left much.
+    if !is_any_due && !folder.is_littered()? {
         return Ok(collected);
     }
     let Some(alone) = folder.try_hold(Hold::Alone)?.filter(|_| !is_restoring(folder)) else {
-        collected.left_busy = true;
+        collected.left_busy = is_any_due;
         return Ok(collected);
     };
+    folder.sweep(&alone)?;
     let retention = without_idle_budget(folder, retention, &Unwatched)?;
     // Somebody may have removed them in the meantime.
     collected.snapshots = expired(folder, &retention, now)?;
