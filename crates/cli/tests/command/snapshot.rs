@@ -202,6 +202,7 @@ fn the_list_tells_when_why_how_large_and_what_the_newest_first() {
 fn the_timeline_tells_of_it_and_of_what_could_not_be_saved() {
     let world = project();
     world.run_in("app", &["snapshot", "src", "--note", "mine"]);
+    fs::write(world.path("app/src/main.rs"), "fn main() { other() }\n").unwrap();
     let said = world.run_in("app", &["snapshot", "src", "--set", "vault.min-free=1TB"]);
     said.complains(125, &["bytes are needed, and the disk of ", "hint: free some space on that disk"]);
     let events = world.run(&["log", "--json"], "").json_lines();
