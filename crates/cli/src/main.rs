@@ -2,6 +2,8 @@
 
 mod agents;
 mod alive;
+#[allow(dead_code, reason = "the hooks are about to ask")]
+mod at_risk;
 mod call_page;
 mod cellar;
 mod columns;
