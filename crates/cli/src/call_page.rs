@@ -48,7 +48,7 @@ impl CallPage {
         let mut page = String::new();
         self.header(&mut page, &words, now, lang);
         let sections: [(&str, String); 7] = [
-            (words.life, self.life()),
+            (words.life, self.life(&words)),
             (words.attempts, self.attempts(lang)),
             (words.diagnosis, self.diagnosis(&words, lang)),
             (words.said, self.said(lang)),
@@ -97,11 +97,14 @@ impl CallPage {
         row(words.recovery, &recovery);
     }
 
-    fn life(&self) -> String {
+    fn life(&self, words: &Words) -> String {
         let mut text = String::new();
         for step in LifeStep::all(&self.text.life) {
             let at = step.at.map_or_else(|| " ".repeat(20), moment::format_utc);
-            let row = format!("  {at}  {:<17} {}", plain::line(&step.state), plain::line(&step.note));
+            let saved = Some(&step.snapshot).filter(|name| !name.is_empty());
+            let saved = saved.map(|name| format!("{} {}", words.snapshot, plain::line(name)));
+            let note = saved.unwrap_or_else(|| plain::line(&step.note).into_owned());
+            let row = format!("  {at}  {:<17} {note}", plain::line(&step.state));
             let _ = writeln!(text, "{}", row.trim_end());
         }
         text
@@ -252,6 +255,7 @@ struct Words {
     cause: &'static str,
     recovery: &'static str,
     life: &'static str,
+    snapshot: &'static str,
     attempts: &'static str,
     diagnosis: &'static str,
     retry: &'static str,
@@ -278,6 +282,7 @@ impl Words {
                 cause: "problem",
                 recovery: "recovered",
                 life: "Life",
+                snapshot: "snapshot",
                 attempts: "Attempts at the same call",
                 diagnosis: "Diagnosis",
                 retry: "retry",
@@ -300,6 +305,7 @@ impl Words {
                 cause: "问题",
                 recovery: "恢复",
                 life: "经过",
+                snapshot: "快照",
                 attempts: "同一调用的各次尝试",
                 diagnosis: "诊断",
                 retry: "重试",
