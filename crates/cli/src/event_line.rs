@@ -9,7 +9,7 @@ use unstuck_store::{EventType, StoredEvent};
 use unstuck_wire::time;
 
 use crate::lines::WireJson;
-use crate::{columns, moment, plain};
+use crate::{columns, moment, plain, removed};
 
 /// How wide the column of sessions is.
 const SESSION: usize = 14;
@@ -180,6 +180,58 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
             ("?", say("ask", "询问"), message)
         }
         EventType::Halt => ("■", say("halt", "停止"), field("text").into_owned()),
+        EventType::SnapshotTaken => {
+            let (paths, size) = (field("paths"), removed::size(body["bytes"].as_u64().unwrap_or(0)));
+            let partly = match body["partial"] == Value::Bool(true) {
+                true => say(", not all of it", "，不完整"),
+                false => "",
+            };
+            let held = match lang {
+                Lang::En => format!("{}: {paths} paths, {size}{partly}", field("snapshot")),
+                Lang::Zh => format!("{}：{paths} 个路径，{size}{partly}", field("snapshot")),
+            };
+            let message = if paths.is_empty() { String::new() } else { because(held, body) };
+            ("◆", say("saved", "已保存"), message)
+        }
+        EventType::SnapshotFailed => {
+            ("‼", say("not saved", "未能保存"), parts(&[&field("why"), &field("text")]))
+        }
+        EventType::SnapshotRestored => {
+            let (id, paths, kept, saved) = (field("snapshot"), field("paths"), field("kept"), field("saved"));
+            let mut told = match lang {
+                Lang::En => format!("{id}: {paths} paths"),
+                Lang::Zh => format!("{id}：{paths} 个路径"),
+            };
+            if !matches!(&*kept, "" | "0") {
+                told += &match lang {
+                    Lang::En => format!(", {kept} left as they are"),
+                    Lang::Zh => format!("，{kept} 个保持原样"),
+                };
+            }
+            if !saved.is_empty() {
+                told += &match lang {
+                    Lang::En => format!("; before that: {saved}"),
+                    Lang::Zh => format!("；之前的状态：{saved}"),
+                };
+            }
+            let message = if paths.is_empty() { String::new() } else { because(told, body) };
+            ("↶", say("restored", "已恢复"), message)
+        }
+        EventType::SnapshotRemoved => {
+            let id = field("snapshot").into_owned();
+            ("⌫", say("removed", "已删除"), if id.is_empty() { id } else { because(id, body) })
+        }
+    }
+}
+
+/// What was done in the safe, because of what, and the call or the note that goes with it.
+fn because(told: String, body: &Value) -> String {
+    let (why, text) = (text(&body["why"]), text(&body["text"]));
+    match (&*why, &*text) {
+        ("", "") => told,
+        (why, "") => format!("{told} ({why})"),
+        ("", text) => format!("{told}: {text}"),
+        (why, text) => format!("{told} ({why}): {text}"),
     }
 }
 
@@ -324,6 +376,22 @@ mod tests {
             "? ask       a person has to allow it: rm -r build",
         );
         check("halt", json!({"text":"Stop."}), "■ halt      Stop.");
+        check(
+            "snapshot:taken",
+            json!({"snapshot":"s4","paths":12,"bytes":2048,"partial":true,"why":"rm","text":"rm -r src"}),
+            "◆ saved     s4: 12 paths, 2048 B, not all of it (rm): rm -r src",
+        );
+        check(
+            "snapshot:failed",
+            json!({"snapshot":null,"why":"rm","text":"the disk is full"}),
+            "‼ not saved rm: the disk is full",
+        );
+        check(
+            "snapshot:restored",
+            json!({"snapshot":"s4","saved":"s5","paths":12,"bytes":9,"kept":2,"why":"undo","text":""}),
+            "↶ restored  s4: 12 paths, 2 left as they are; before that: s5 (undo)",
+        );
+        check("snapshot:removed", json!({"snapshot":"s4","why":"expired"}), "⌫ removed   s4 (expired)");
     }
 
     #[test]

@@ -110,6 +110,14 @@ impl Clerk<'_> {
             .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
     }
 
+    /// The number of the session that a call belongs to; nothing where the call is gone.
+    pub(crate) fn session_of(&self, call: i64) -> Result<Option<i64>, rusqlite::Error> {
+        self.connection
+            .prepare_cached("SELECT session FROM call WHERE id = ?1")?
+            .query_row([call], |row| row.get(0))
+            .optional()
+    }
+
     /// Was nothing heard of the session for so long that anything may have changed?
     pub(crate) fn was_idle(&self, who: &Who) -> Result<bool, rusqlite::Error> {
         let last: Option<i64> = self

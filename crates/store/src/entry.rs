@@ -14,6 +14,8 @@ use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
 use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
 use unstuck_wire::report::Report;
 
+use crate::safe::SafeNote;
+
 /// The most that is kept of a name from outside.
 pub const NAME_MAX: usize = 160;
 /// The most that is kept of a line.
@@ -386,4 +388,6 @@ pub enum Entry {
     Over(Who),
     /// We failed at something.
     OwnFault(OwnFault),
+    /// Something was done in the safe.
+    Safe(SafeNote),
 }

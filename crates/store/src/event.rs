@@ -55,6 +55,14 @@ vocabulary! {
         Ask = "ask",
         /// The run was stopped for a person to decide. `{text, table}`
         Halt = "halt",
+        /// Files were saved. `{snapshot, paths, bytes, partial, why, text}`
+        SnapshotTaken = "snapshot:taken",
+        /// Files that a call puts at risk could not be saved. `{snapshot, why, text}`
+        SnapshotFailed = "snapshot:failed",
+        /// Files were brought back. `{snapshot, saved, paths, bytes, kept, why, text}`
+        SnapshotRestored = "snapshot:restored",
+        /// A snapshot is gone. `{snapshot, why, text}`
+        SnapshotRemoved = "snapshot:removed",
     }
 }
 
@@ -68,7 +76,9 @@ impl EventType {
             | EventType::ToolEnd
             | EventType::ToolAdvice
             | EventType::ToolDenied
-            | EventType::ToolRewritten => Channel::Progress,
+            | EventType::ToolRewritten
+            | EventType::SnapshotTaken
+            | EventType::SnapshotRestored => Channel::Progress,
             EventType::Error
             | EventType::ToolSealed
             | EventType::OwnFault
@@ -77,7 +87,9 @@ impl EventType {
             | EventType::FalseAlarm
             | EventType::ProblemNew
             | EventType::ProblemRegressed
-            | EventType::Alert => Channel::Monitor,
+            | EventType::Alert
+            | EventType::SnapshotFailed
+            | EventType::SnapshotRemoved => Channel::Monitor,
             EventType::Ask | EventType::Halt => Channel::Control,
         }
     }

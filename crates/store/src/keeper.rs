@@ -165,7 +165,8 @@ impl<'a> Keeper<'a> {
             | Entry::Shortened(_)
             | Entry::AgentDone(_)
             | Entry::Over(_)
-            | Entry::OwnFault(_) => self.around.patience.after,
+            | Entry::OwnFault(_)
+            | Entry::Safe(_) => self.around.patience.after,
         };
         let spool = Spool::of(root);
         let (said, taken) = {
@@ -311,6 +312,7 @@ fn write(
         Entry::AgentDone(who) => clerk.agent_done(who),
         Entry::Over(who) => clerk.over(who),
         Entry::OwnFault(fault) => clerk.own_fault(fault),
+        Entry::Safe(note) => clerk.safe(note),
     }
 }
 

@@ -35,6 +35,7 @@ mod removal;
 mod retention;
 mod rewritten;
 mod root;
+mod safe;
 #[cfg(test)]
 mod sample;
 mod seal;
@@ -77,6 +78,7 @@ pub use removal::Removed;
 pub use retention::{Retention, Size};
 pub use rewritten::Rewritten;
 pub use root::Root;
+pub use safe::{SafeCall, SafeDeed, SafeNote};
 pub use seal::Sealed;
 pub use spool::{leave_word, note_crash};
 pub use stance::{Allowance, Stance};

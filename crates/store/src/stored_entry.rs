@@ -8,6 +8,7 @@ use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
 use crate::entry::{Asked, Ended, Entry, Finding, Hears, OwnFault, Retrying, Ruling, Severity, Which, Who};
 use crate::pack::{Pack, packed, unpacked};
+use crate::safe::{SafeCall, SafeDeed, SafeNote};
 
 /// The format of a line. A line of a newer format is left where it is.
 pub(crate) const FORMAT: u32 = 1;
@@ -83,6 +84,55 @@ pub(crate) enum StoredEntry {
         part: String,
         what: String,
     },
+    Safe {
+        at: u64,
+        /// The call's number; nothing where only its name is known, or neither.
+        call: Option<i64>,
+        /// The session and the host's name for the call.
+        named: Option<(String, String)>,
+        snapshot: String,
+        deed: StoredDeed,
+        why: String,
+        text: String,
+    },
+}
+
+/// What was done in the safe.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "deed")]
+pub(crate) enum StoredDeed {
+    Taken { paths: u64, bytes: u64, partial: bool },
+    Failed,
+    Restored { paths: u64, bytes: u64, kept: u64, saved: String },
+    Removed,
+}
+
+impl From<&SafeDeed> for StoredDeed {
+    fn from(deed: &SafeDeed) -> StoredDeed {
+        match deed {
+            SafeDeed::Taken { paths, bytes, partial } => {
+                StoredDeed::Taken { paths: *paths, bytes: *bytes, partial: *partial }
+            }
+            SafeDeed::Failed => StoredDeed::Failed,
+            SafeDeed::Restored { paths, bytes, kept, saved } => {
+                StoredDeed::Restored { paths: *paths, bytes: *bytes, kept: *kept, saved: saved.to_string() }
+            }
+            SafeDeed::Removed => StoredDeed::Removed,
+        }
+    }
+}
+
+impl StoredDeed {
+    fn read(self) -> SafeDeed {
+        match self {
+            StoredDeed::Taken { paths, bytes, partial } => SafeDeed::Taken { paths, bytes, partial },
+            StoredDeed::Failed => SafeDeed::Failed,
+            StoredDeed::Restored { paths, bytes, kept, saved } => {
+                SafeDeed::Restored { paths, bytes, kept, saved: Clean::stored(saved) }
+            }
+            StoredDeed::Removed => SafeDeed::Removed,
+        }
+    }
 }
 
 /// A call by its host's name, or by what it is.
@@ -198,6 +248,22 @@ impl From<&Entry> for StoredEntry {
             Entry::OwnFault(OwnFault { at, part, what }) => {
                 StoredEntry::OwnFault { at: *at, part: part.to_string(), what: what.to_string() }
             }
+            Entry::Safe(SafeNote { at, call, snapshot, deed, why, text }) => {
+                let (call, named) = match call {
+                    SafeCall::Nobody => (None, None),
+                    SafeCall::Numbered(call) => (Some(*call), None),
+                    SafeCall::Named { session, key } => (None, Some((session.to_string(), key.to_string()))),
+                };
+                StoredEntry::Safe {
+                    at: *at,
+                    call,
+                    named,
+                    snapshot: snapshot.to_string(),
+                    deed: deed.into(),
+                    why: why.to_string(),
+                    text: text.to_string(),
+                }
+            }
         }
     }
 }
@@ -238,6 +304,20 @@ impl StoredEntry {
             StoredEntry::OwnFault { at, part, what } => {
                 Entry::OwnFault(OwnFault { at, part: Clean::stored(part), what: Clean::stored(what) })
             }
+            StoredEntry::Safe { at, call, named, snapshot, deed, why, text } => Entry::Safe(SafeNote {
+                at,
+                call: match (call, named) {
+                    (Some(call), _) => SafeCall::Numbered(call),
+                    (None, Some((session, key))) => {
+                        SafeCall::Named { session: Clean::stored(session), key: Clean::stored(key) }
+                    }
+                    (None, None) => SafeCall::Nobody,
+                },
+                snapshot: Clean::stored(snapshot),
+                deed: deed.read(),
+                why: Clean::stored(why),
+                text: Clean::stored(text),
+            }),
         })
     }
 }

@@ -408,7 +408,11 @@ fn is_shown(event: &StoredEvent) -> bool {
             | EventType::FalseAlarm
             | EventType::Alert
             | EventType::Ask
-            | EventType::Halt,
+            | EventType::Halt
+            | EventType::SnapshotTaken
+            | EventType::SnapshotFailed
+            | EventType::SnapshotRestored
+            | EventType::SnapshotRemoved,
         )
         | Err(_) => true,
     }

@@ -159,6 +159,14 @@ impl Cellar {
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
+    /// The events, each with the number of its call.
+    pub(crate) fn events_of_calls(&self) -> Vec<String> {
+        let database = self.database();
+        let sql = "SELECT type || ' ' || ifnull(call, '-') FROM event ORDER BY seq";
+        let mut statement = database.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
     pub(crate) fn spool(&self) -> PathBuf {
         self.root().join("spool/spool.jsonl")
     }

@@ -11,7 +11,8 @@ use serde_json::json;
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Lang, Observation, Outcome};
 use unstuck_store::{
-    Bounds, Ended, Entry, Filesystem, Kept, OwnFault, Retry, RetryAsk, Ruling, Stance, Which,
+    Bounds, Ended, Entry, Filesystem, Kept, OwnFault, Retry, RetryAsk, Ruling, SafeCall, SafeDeed, SafeNote,
+    Stance, Which,
 };
 use unstuck_wire::clean::Clean;
 use unstuck_wire::report::Report;
@@ -547,4 +548,36 @@ fn what_a_process_had_no_time_to_record_is_recorded_by_the_next_one() {
     unstuck_store::leave_word(&cellar.root(), cellar.now, &[Entry::Ended(Box::new(ended))]);
     cellar.before("b", "ls");
     assert_eq!(cellar.calls(), ["a failed 1 command_not_found", "b executing 1 -"]);
+}
+
+#[test]
+fn what_is_done_in_the_safe_stands_in_the_timeline_with_its_call_also_when_it_waited() {
+    let note = |call, deed| {
+        let (snapshot, why, text) = (Clean::from("s1"), Clean::from("rm"), Clean::from("rm -r src"));
+        Entry::Safe(SafeNote { at: NOW, call, snapshot, deed, why, text })
+    };
+    let named = |key: &'static str| SafeCall::Named { session: Clean::from("s"), key: Clean::from(key) };
+    let restored = SafeDeed::Restored { paths: 2, bytes: 10, kept: 1, saved: Clean::from("s2") };
+    let mut cellar = Cellar::empty();
+    let call = cellar.before("a", "rm -r src").said.call.unwrap();
+    let spooled = cellar.locked(|cellar| {
+        let taken = SafeDeed::Taken { paths: 3, bytes: 20, partial: false };
+        [
+            cellar.keep(&note(named("a"), taken)),
+            cellar.keep(&note(SafeCall::Numbered(call), restored.clone())),
+        ]
+    });
+    assert_eq!(spooled.each_ref().map(kept), ["spooled"; 2]);
+    assert_eq!(cellar.keep(&note(SafeCall::Numbered(99), SafeDeed::Removed)).said.call, None);
+    assert_eq!(cellar.keep(&note(named("never asked for"), SafeDeed::Failed)).said.call, None);
+    assert_eq!(
+        cellar.events_of_calls(),
+        [
+            "tool:start 1",
+            "snapshot:taken 1",
+            "snapshot:restored 1",
+            "snapshot:removed -",
+            "snapshot:failed -"
+        ]
+    );
 }
