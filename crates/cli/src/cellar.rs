@@ -11,8 +11,8 @@ use unstuck_judge::Lang;
 use unstuck_judge::ladder;
 use unstuck_judge::retry::{Dice, Draw};
 use unstuck_store::{
-    Bench, Bounds, Filesystem, Keeper, Mode, Modes, Patience, ProblemAges, Retention, Root, Store,
-    StoreError, Surroundings, Tended,
+    Bench, Bounds, Entry, Filesystem, Keeper, Kept, Mode, Modes, Patience, ProblemAges, Retention, Root,
+    Store, StoreError, Surroundings, Tended,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
@@ -123,6 +123,17 @@ impl Cellar {
     pub(crate) fn tend(&self, cleaner: &Cleaner) -> Result<Tended, CommandError> {
         Root::existing(self.folder()?, self.believed())?;
         Ok(self.keeper(cleaner, PATIENCE, PATIENCE).tend(now())?)
+    }
+
+    /// Writes down what was done beside the calls of an agent. Nobody waits long for it: what cannot be written now waits in the
+    /// spool.
+    pub(crate) fn note(&self, cleaner: &Cleaner, entry: &Entry) -> Kept {
+        self.keeper(cleaner, READING_PATIENCE, READING_PATIENCE).keep(entry, now()).kept
+    }
+
+    /// The home of whoever runs us, where there is one.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// How long things are kept.

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use unstuck_judge::Lang;
 use unstuck_store::StoreError;
+use unstuck_vault::{SnapshotId, VaultError};
 
 use crate::editing::EditError;
 use crate::settings::SettingsError;
@@ -107,6 +108,22 @@ pub(crate) enum CommandError {
     NoProgram(io::Error),
     #[error("the path of our own program is not UTF-8 text: {}", path.display())]
     OddPath { path: PathBuf },
+    #[error("{}", vault_error(.0))]
+    Vault(#[from] VaultError),
+    #[error("there is no snapshot")]
+    NoSnapshot,
+    #[error("there is no {}", path.display())]
+    NoSuchPath { path: PathBuf },
+    #[error("{id} does not cover {}", path.display())]
+    NotInSnapshot { id: SnapshotId, path: PathBuf },
+    #[error("no snapshot belongs to a call that is called {asked}")]
+    NotProtected { asked: String },
+    #[error("there is nothing to undo here")]
+    NothingToUndo { elsewhere: Option<String> },
+    #[error("{id} was undone already: what was there before is in {by}")]
+    AlreadyUndone { id: SnapshotId, by: SnapshotId },
+    #[error("there is nothing to redo")]
+    NothingToRedo,
     #[error("whoever read our output has gone")]
     ReaderGone,
 }
@@ -117,6 +134,7 @@ pub(crate) enum Among {
     Sessions,
     Problems,
     CallsAndProblems,
+    Snapshots,
 }
 
 /// Why a file of settings has nowhere to be.
@@ -132,6 +150,14 @@ impl fmt::Display for NoPlace {
             NoPlace::WorkingFolderGone => "the working folder is gone",
             NoPlace::NoConfigHome => "neither XDG_CONFIG_HOME nor HOME names a folder",
         })
+    }
+}
+
+/// What the safe says, with what the system said to it.
+fn vault_error(error: &VaultError) -> String {
+    match error {
+        VaultError::Io { source, .. } => format!("{error}: {source}"),
+        error => error.to_string(),
     }
 }
 
@@ -165,13 +191,27 @@ impl CommandError {
             CommandError::TooShort { .. }
             | CommandError::Ambiguous { .. }
             | CommandError::NoPerson
-            | CommandError::InsideAgent { .. } => ExitStatus::Usage,
+            | CommandError::InsideAgent { .. }
+            | CommandError::NoSuchPath { .. }
+            | CommandError::Vault(VaultError::TooWide { .. }) => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
             | CommandError::NoSuchRefusal { .. }
             | CommandError::NoAgent
-            | CommandError::Store(StoreError::Missing { .. }) => ExitStatus::No,
+            | CommandError::Store(StoreError::Missing { .. })
+            | CommandError::NoSnapshot
+            | CommandError::NotInSnapshot { .. }
+            | CommandError::NotProtected { .. }
+            | CommandError::NothingToUndo { .. }
+            | CommandError::AlreadyUndone { .. }
+            | CommandError::NothingToRedo
+            | CommandError::Vault(
+                VaultError::Missing { .. }
+                | VaultError::NoSuchSnapshot { .. }
+                | VaultError::NotConcluded { .. },
+            ) => ExitStatus::No,
+            CommandError::Vault(VaultError::Stopped) => ExitStatus::Command(130),
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
             | CommandError::NoSuchEditor { .. }
@@ -180,6 +220,7 @@ impl CommandError {
             | CommandError::Input(_)
             | CommandError::Output(_)
             | CommandError::Store(_)
+            | CommandError::Vault(_)
             | CommandError::NotKept { .. }
             | CommandError::Edit(_)
             | CommandError::NoProgram(_)

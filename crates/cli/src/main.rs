@@ -23,6 +23,7 @@ mod lines;
 mod machine;
 mod moment;
 mod nearest;
+mod onlooker;
 mod outside;
 mod person;
 mod plain;
@@ -33,13 +34,18 @@ mod progress;
 mod reader;
 mod recorder;
 mod removed;
+mod restored_page;
 mod rewriter;
+mod safe;
 mod scratch;
 mod settings;
 mod since;
+mod snapshot_page;
 mod summary;
 mod switch;
 mod ui;
+mod undoable;
+mod whereabouts;
 mod wire_call;
 
 use std::env;
@@ -74,6 +80,7 @@ enum Command {
     Config(commands::config::ConfigArgs),
     Demo(commands::demo::DemoArgs),
     Diagnose(commands::diagnose::DiagnoseArgs),
+    Diff(commands::diff::DiffArgs),
     Doctor(commands::doctor::DoctorArgs),
     Export(commands::export::ExportArgs),
     Gc(commands::gc::GcArgs),
@@ -84,12 +91,17 @@ enum Command {
     Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
     Purge(commands::purge::PurgeArgs),
+    Redo(commands::redo::RedoArgs),
     Replay(commands::replay::ReplayArgs),
+    Restore(commands::restore::RestoreArgs),
     Resume(commands::resume::ResumeArgs),
     Rules(commands::rules::RulesArgs),
     Show(commands::show::ShowArgs),
+    Snapshot(commands::snapshot::SnapshotArgs),
+    Snapshots(commands::snapshots::SnapshotsArgs),
     Stats(commands::stats::StatsArgs),
     Status(commands::status::StatusArgs),
+    Undo(commands::undo::UndoArgs),
     Uninstall(commands::uninstall::UninstallArgs),
 }
 
@@ -157,6 +169,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Config(_) => Ok(ExitStatus::Success),
         Command::Demo(args) => commands::demo::run(ui, cellar, args),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
+        Command::Diff(args) => commands::diff::run(ui, cellar, args),
         Command::Doctor(args) => commands::doctor::run(ui, cellar, args),
         Command::Export(args) => commands::export::run(ui, cellar, args),
         Command::Gc(args) => commands::gc::run(ui, cellar, args),
@@ -167,12 +180,17 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
         Command::Purge(args) => commands::purge::run(ui, cellar, args),
+        Command::Redo(args) => commands::redo::run(ui, cellar, args),
         Command::Replay(args) => commands::replay::run(ui, cellar, args),
+        Command::Restore(args) => commands::restore::run(ui, cellar, args),
         Command::Resume(args) => commands::resume::run(ui, cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
         Command::Show(args) => commands::show::run(ui, cellar, args),
+        Command::Snapshot(args) => commands::snapshot::run(ui, cellar, args),
+        Command::Snapshots(args) => commands::snapshots::run(ui, cellar, args),
         Command::Stats(args) => commands::stats::run(ui, cellar, args),
         Command::Status(args) => commands::status::run(ui, cellar, args),
+        Command::Undo(args) => commands::undo::run(ui, cellar, args),
         Command::Uninstall(args) => commands::uninstall::run(ui, cellar, args),
     }
 }

@@ -4,10 +4,17 @@
 //! nothing, reads no settings, and time comes in as an argument. It holds the exact bytes of files, secrets included: its
 //! folder is for its owner alone.
 
+mod entry;
 mod error;
+mod folder;
+mod manifest;
+mod pack;
 mod restored;
 mod retention;
 mod snapshot;
+mod stored_snapshot;
+mod take;
+mod tree;
 mod vault;
 mod watch;
 mod wish;

@@ -158,6 +158,7 @@ impl Shown {
 fn value_json(value: &Value, settings: &Settings) -> Json {
     match (value, settings.store().state_dir) {
         (Value::Flag(on), _) => json!(on),
+        (Value::Count(count), _) => json!(count),
         (Value::Folder(Folder::Auto), StateDir::At(path)) => json!(path.to_string_lossy()),
         (
             Value::Folder(_)
@@ -165,7 +166,8 @@ fn value_json(value: &Value, settings: &Settings) -> Json {
             | Value::Time(_)
             | Value::Size(_)
             | Value::Tools(_)
-            | Value::Rewrites(_),
+            | Value::Rewrites(_)
+            | Value::Patterns(_),
             _,
         ) => {
             json!(value.to_string())

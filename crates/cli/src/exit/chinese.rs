@@ -4,6 +4,7 @@ use std::io;
 
 use unstuck_judge::Lang;
 use unstuck_store::{Deed, Foreign, StoreError};
+use unstuck_vault::VaultError;
 
 use super::{CommandError, NoPlace};
 
@@ -47,6 +48,14 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NotAgreed { found } => format!("没有人同意为以下代理安装：{}", found.join("、")),
         CommandError::NoProgram(source) => format!("找不到我们自己的程序：{source}"),
         CommandError::OddPath { path } => format!("我们自己的程序路径不是 UTF-8 文本：{}", path.display()),
+        CommandError::Vault(error) => vault_error(error),
+        CommandError::NoSnapshot => "没有快照".to_owned(),
+        CommandError::NoSuchPath { path } => format!("{} 不存在", path.display()),
+        CommandError::NotInSnapshot { id, path } => format!("{id} 不包含 {}", path.display()),
+        CommandError::NotProtected { asked } => format!("没有快照属于名为 {asked} 的调用"),
+        CommandError::NothingToUndo { .. } => "这里没有可撤销的内容".to_owned(),
+        CommandError::AlreadyUndone { id, by } => format!("{id} 已经撤销过：之前的状态在 {by} 中"),
+        CommandError::NothingToRedo => "没有可重做的内容".to_owned(),
         CommandError::ReaderGone => "读取输出的一方已经离开".to_owned(),
     }
 }
@@ -66,6 +75,31 @@ fn store_error(error: &StoreError) -> String {
         StoreError::Missing { path } => format!("{} 中尚无记录", path.display()),
         StoreError::Io { deed, path, source } => io_error(*deed, &path.display().to_string(), source),
         StoreError::Sql { path, source } => format!("{}：{source}", path.display()),
+    }
+}
+
+fn vault_error(error: &VaultError) -> String {
+    match error {
+        VaultError::NoSuchSnapshot { id } => format!("没有快照 {id}"),
+        VaultError::Missing { path } => format!("尚未创建过快照：{} 不存在", path.display()),
+        VaultError::TooNew { path, found, known } => {
+            format!("{} 的格式是 {found}，此版本最高只认识 {known}", path.display())
+        }
+        VaultError::NotOurs { path, why } => format!("不能使用 {}：{why}", path.display()),
+        VaultError::Busy { path } => format!("另一个进程正在使用 {}", path.display()),
+        VaultError::OverBudget { needed, allowed } => {
+            format!("需要 {needed} 字节，而保险库只能再存放 {allowed} 字节")
+        }
+        VaultError::DiskFull { path, needed, free } => {
+            format!("需要 {needed} 字节，而 {} 所在磁盘只有 {free} 字节可用", path.display())
+        }
+        VaultError::Stopped => "在完成之前被中止".to_owned(),
+        VaultError::TooWide { path } => format!("{} 太大，不能整体保存", path.display()),
+        VaultError::NotConcluded { id } => format!("{id} 所属的调用结束时的状态没有记录下来"),
+        VaultError::Damaged { path } => format!("{} 已损坏", path.display()),
+        VaultError::Io { deed, path, source } => {
+            format!("操作 {} 时失败（{deed}）：{source}", path.display())
+        }
     }
 }
 

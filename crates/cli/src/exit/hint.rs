@@ -2,6 +2,7 @@
 
 use unstuck_judge::{Kind, Lang};
 use unstuck_store::StoreError;
+use unstuck_vault::VaultError;
 
 use super::{Among, CommandError};
 
@@ -68,6 +69,9 @@ impl CommandError {
             CommandError::Ambiguous { among: Among::CallsAndProblems, .. } => {
                 say("write more of it, or a call as #N", "请写得更完整，或以 #N 指明调用")
             }
+            CommandError::Ambiguous { among: Among::Snapshots, .. } => {
+                say("write more of it, or a snapshot as sN", "请写得更完整，或以 sN 指明快照")
+            }
             CommandError::Unreadable { .. } => {
                 say("check the path and whether it may be read", "请检查路径以及是否有读取权限")
             }
@@ -130,6 +134,70 @@ impl CommandError {
             CommandError::OddPath { .. } => {
                 say("put the program into a folder with a plain name", "请将程序放到名称普通的文件夹中")
             }
+            CommandError::Vault(error) => match error {
+                VaultError::Missing { .. } => say(
+                    "`unstuck snapshot` takes one; before risky calls of an agent it is done by itself",
+                    "`unstuck snapshot` 可创建快照；在智能体有风险的调用之前会自动创建",
+                ),
+                VaultError::NoSuchSnapshot { .. } => {
+                    say("`unstuck snapshots` shows all", "`unstuck snapshots` 列出全部")
+                }
+                VaultError::TooNew { .. } => say(
+                    "update unstuck, or point `store.state-dir` elsewhere",
+                    "请更新 unstuck，或将 `store.state-dir` 指向别处",
+                ),
+                VaultError::NotOurs { .. } => say(
+                    "point `store.state-dir` at a folder of your own, or remove what stands there",
+                    "请将 `store.state-dir` 指向您自己的文件夹，或移走那里的内容",
+                ),
+                VaultError::Busy { .. } => {
+                    say("run it again when the other one is done", "请等另一个进程完成后再运行一次")
+                }
+                VaultError::OverBudget { .. } => say(
+                    "`unstuck gc` makes room, `unstuck snapshots drop ID` removes single ones; or raise `vault.max-size`",
+                    "`unstuck gc` 可腾出空间，`unstuck snapshots drop ID` 可删除单个快照；也可调高 `vault.max-size`",
+                ),
+                VaultError::DiskFull { .. } => say(
+                    "free some space on that disk (`unstuck gc` gives back what has expired), or lower `vault.min-free`",
+                    "请在该磁盘上腾出空间（`unstuck gc` 可归还已过期的部分），或调低 `vault.min-free`",
+                ),
+                VaultError::TooWide { .. } => say(
+                    "name the folders in it that matter: `unstuck snapshot PATH…`",
+                    "请指明其中重要的文件夹：`unstuck snapshot PATH…`",
+                ),
+                VaultError::NotConcluded { id } => say(
+                    &format!(
+                        "`unstuck diff {id}` shows what differs, `unstuck restore {id}` brings all of it back"
+                    ),
+                    &format!("`unstuck diff {id}` 显示差异，`unstuck restore {id}` 可全部恢复"),
+                ),
+                VaultError::Damaged { .. } => say(
+                    "`unstuck snapshots check` tells what is still whole",
+                    "`unstuck snapshots check` 可查明哪些仍然完好",
+                ),
+                VaultError::Stopped => say("nothing was changed", "没有任何改动"),
+                VaultError::Io { .. } => None,
+            },
+            CommandError::NoSnapshot => say(
+                "`unstuck snapshot` takes one; before risky calls of an agent it is done by itself",
+                "`unstuck snapshot` 可创建快照；在智能体有风险的调用之前会自动创建",
+            ),
+            CommandError::NoSuchPath { .. } => say("check the path", "请检查路径"),
+            CommandError::NotInSnapshot { .. } | CommandError::NotProtected { .. } => say(
+                "`unstuck snapshots` shows what each covers, and which call it belongs to",
+                "`unstuck snapshots` 显示每个快照包含什么、属于哪个调用",
+            ),
+            CommandError::NothingToUndo { elsewhere: Some(elsewhere) } => {
+                say(&format!("elsewhere there is {elsewhere}"), &format!("别处有 {elsewhere}"))
+            }
+            CommandError::NothingToUndo { elsewhere: None } | CommandError::NothingToRedo => say(
+                "`unstuck snapshots` shows what can be restored",
+                "`unstuck snapshots` 显示可以恢复的内容",
+            ),
+            CommandError::AlreadyUndone { by, .. } => say(
+                &format!("`unstuck undo {by}` takes the undo back"),
+                &format!("`unstuck undo {by}` 可撤回那次撤销"),
+            ),
             CommandError::NoProgram(_)
             | CommandError::NoPlace(_)
             | CommandError::NotMade { .. }

@@ -34,7 +34,9 @@ impl Project {
             | Shape::Size(..)
             | Shape::Folder
             | Shape::Tools
-            | Shape::Rewrites => None,
+            | Shape::Rewrites
+            | Shape::Count(..)
+            | Shape::Patterns => None,
         };
         match (self, old, new) {
             (Project::Never, _, _) => false,
@@ -193,6 +195,27 @@ keys! {
     HookDeadlineAfter "hook.deadline-after", Shape::Time(MOMENT, SECOND.saturating_mul(60)), "1s", Never,
         "When a hook that has no answer after a call falls silent.",
         "调用之后，钩子在此时限内没有答案就保持沉默。";
+    VaultProtect "vault.protect", Shape::Word(&["off", "risky", "edits"]), "risky", Later,
+        "Before which calls files are saved: `risky` before those that can destroy something, `edits` also before every single edit.",
+        "在哪些调用之前保存文件：`risky` 在可能造成破坏的调用之前，`edits` 还包括每一次单独的编辑。";
+    VaultDeadline "vault.deadline", Shape::Time(SECOND, SECOND.saturating_mul(600)), "20s", Never,
+        "How long saving may hold up a risky call; if it is not done by then, the call is not let through in silence.",
+        "保存文件最多可让有风险的调用等待多久；到时仍未完成，调用不会被悄悄放行。";
+    VaultPerTarget "vault.per-target", Shape::Count(1, 1_000), "3", Never,
+        "How many snapshots of the same paths are kept, the newest first; pinned ones stay.",
+        "同一组路径保留多少个快照，先保留最新的；已固定的始终保留。";
+    VaultMaxAge "vault.max-age", Shape::Time(SECOND.saturating_mul(60), YEARS), "24h", Never,
+        "How long a snapshot is kept; pinned ones stay.",
+        "快照保留多久；已固定的始终保留。";
+    VaultMaxSize "vault.max-size", Shape::Size(16 << 20, 1 << 44), "10GB", Never,
+        "How large the safe may grow; beyond it the oldest snapshots go first, and what does not fit is not taken.",
+        "保险库的最大大小；超过之后先删除最旧的快照，放不下的不保存。";
+    VaultMinFree "vault.min-free", Shape::Size(0, 1 << 40), "1GB", Never,
+        "What snapshots must leave free on the disk of the safe.",
+        "快照必须在保险库所在磁盘上留出的空间。";
+    VaultNever "vault.never", Shape::Patterns, "none", Never,
+        "Paths that no snapshot takes, and that therefore cannot be brought back.",
+        "任何快照都不保存、因而也无法恢复的路径。";
 }
 
 impl Key {

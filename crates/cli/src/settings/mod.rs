@@ -9,6 +9,7 @@ mod assignments;
 mod error;
 mod key;
 mod layer;
+mod path_patterns;
 mod quoted;
 mod rewrite_rows;
 mod sections;
@@ -31,7 +32,8 @@ pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
 pub(crate) use quoted::{harmless, harmless_path, quoted};
 pub(crate) use sections::{
-    Attended, Filesystem, HookSettings, Mode, People, RewriteMode, RewriteSettings, StateDir,
+    Attended, Filesystem, HookSettings, Mode, People, Protect, RewriteMode, RewriteSettings, StateDir,
+    VaultSettings,
 };
 pub(crate) use value::{Folder, Time, Value};
 use written::Written;

@@ -148,6 +148,32 @@ pub(crate) struct HookSettings {
     pub(crate) deadline_after: Duration,
 }
 
+/// `[vault]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VaultSettings {
+    pub(crate) protect: Protect,
+    pub(crate) deadline: Duration,
+    pub(crate) per_target: usize,
+    pub(crate) max_age: Duration,
+    /// In bytes.
+    pub(crate) max_size: u64,
+    /// In bytes.
+    pub(crate) min_free: u64,
+    /// Patterns of absolute paths.
+    pub(crate) never: Vec<String>,
+}
+
+/// Before which calls files are saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Protect {
+    /// None.
+    Off,
+    /// Those that can destroy something.
+    Risky,
+    /// Also every single edit.
+    Edits,
+}
+
 /// Whether a person is there to answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attended {
@@ -259,6 +285,32 @@ impl Settings {
             hold_max: self.time(Key::HookHoldMax),
             deadline_before: self.time(Key::HookDeadlineBefore),
             deadline_after: self.time(Key::HookDeadlineAfter),
+        }
+    }
+
+    pub(crate) fn vault(&self) -> VaultSettings {
+        let protect = match self.word(Key::VaultProtect) {
+            "off" => Protect::Off,
+            "risky" => Protect::Risky,
+            "edits" => Protect::Edits,
+            word => no_such_word(Key::VaultProtect, word),
+        };
+        let per_target = match self.value(Key::VaultPerTarget) {
+            Value::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
+            other => no_such_shape(Key::VaultPerTarget, &other),
+        };
+        let never = match self.value(Key::VaultNever) {
+            Value::Patterns(patterns) => patterns.0,
+            other => no_such_shape(Key::VaultNever, &other),
+        };
+        VaultSettings {
+            protect,
+            deadline: self.time(Key::VaultDeadline),
+            per_target,
+            max_age: self.time(Key::VaultMaxAge),
+            max_size: self.size(Key::VaultMaxSize),
+            min_free: self.size(Key::VaultMinFree),
+            never,
         }
     }
 

@@ -144,6 +144,7 @@ fn every_word_of_every_setting_has_a_meaning() {
                 settings.rewrite(),
                 settings.language(),
                 settings.hook(),
+                settings.vault(),
             ));
         }
     }
@@ -172,6 +173,10 @@ fn without_any_file_every_section_has_its_defaults() {
         (hook.deadline_before, hook.deadline_after),
         (Duration::from_millis(150), Duration::from_secs(1))
     );
+    let vault = settings.vault();
+    assert_eq!((vault.protect, vault.deadline.as_secs()), (Protect::Risky, 20));
+    assert_eq!((vault.per_target, vault.max_age.as_secs()), (3, 86_400));
+    assert_eq!((vault.max_size, vault.min_free, vault.never.len()), (10 << 30, 1 << 30, 0));
 }
 
 #[test]
@@ -242,6 +247,7 @@ fn a_project_may_tighten() {
     check(&mode("enforce", "enforce"), "ladder.mode", "enforce from project");
     let machine = Machine::empty().user("store.tool-errors = true").project("store.tool-errors = false");
     check(&machine, "store.tool-errors", "false from project");
+    check(&Machine::empty().project("vault.protect = \"edits\""), "vault.protect", "edits from project");
 }
 
 #[test]
@@ -259,6 +265,7 @@ fn a_project_may_not_loosen_and_the_setting_stays_as_it_was() {
         ("store.tool-errors = true", "store.tool-errors = true would loosen false"),
         ("store.max-size = \"2GB\"", "store.max-size = 2GB would loosen 1GB"),
         ("hook.hold-max = \"5s\"", "hook.hold-max = 5s would loosen 2s"),
+        ("vault.protect = \"off\"", "vault.protect = off would loosen risky"),
     ];
     for (text, expected) in loosened {
         let mistakes = Machine::empty().project(text).mistakes();
@@ -301,7 +308,7 @@ fn a_mode_for_one_run_counts_for_all_tools_unless_tools_are_named_there_too() {
 fn what_is_the_users_alone_no_project_may_set_even_to_the_same_value() {
     for key in Key::ALL.iter().filter(|key| key.row().project == Project::Never) {
         let row = key.row();
-        let quote = if row.shape == Shape::Flag { "" } else { "\"" };
+        let quote = if matches!(row.shape, Shape::Flag | Shape::Count(..)) { "" } else { "\"" };
         let machine = Machine::empty().project(&format!("{} = {quote}{}{quote}", row.name, row.default));
         let mistakes = machine.mistakes();
         let expected = format!("{} may not be set by a project: it is the user's alone", row.name);
@@ -399,6 +406,10 @@ fn a_wrong_value_says_what_would_be_right_and_spoils_nothing_else() {
         "store.keep-events = [\"1d\"]",
         "store.keep-events = { days = 1 }",
         "store.state-dir = \"relative\"",
+        "vault.per-target = 0",
+        "vault.per-target = \"3\"",
+        "vault.per-target = 0x10",
+        "vault.never = \".env\"",
         "alert = 5",
         "alert = [1]",
     ];

@@ -7,6 +7,7 @@ use std::time::Duration;
 use unstuck_judge::Lang;
 use unstuck_wire::time;
 
+use super::path_patterns::PathPatterns;
 use super::rewrite_rows::RewriteRows;
 use super::tools::ToolModes;
 
@@ -20,6 +21,8 @@ pub(crate) enum Value {
     Folder(Folder),
     Tools(ToolModes),
     Rewrites(RewriteRows),
+    Count(u64),
+    Patterns(PathPatterns),
 }
 
 /// A folder as it is set.
@@ -44,6 +47,10 @@ pub(crate) enum Shape {
     Tools,
     /// Rows of rewrites.
     Rewrites,
+    /// A whole number, from the least to the most.
+    Count(u64, u64),
+    /// Patterns of paths.
+    Patterns,
 }
 
 const TIME_UNITS: [(&str, u64); 6] =
@@ -70,6 +77,12 @@ impl Shape {
             Shape::Folder => folder(text, home).map(Value::Folder),
             Shape::Tools => ToolModes::read(text).map(Value::Tools),
             Shape::Rewrites => RewriteRows::read(text).map(Value::Rewrites),
+            Shape::Count(least, most) => {
+                let is_number = text.bytes().all(|digit| digit.is_ascii_digit());
+                let count = is_number.then(|| text.parse().ok()).flatten()?;
+                (least..=most).contains(&count).then_some(Value::Count(count))
+            }
+            Shape::Patterns => PathPatterns::read(text, home).map(Value::Patterns),
         }
     }
 
@@ -104,6 +117,14 @@ impl Shape {
                 "all, or names of rewrites such as `python-to-python3, apt-yes`".to_owned()
             }
             (Shape::Rewrites, Lang::Zh) => "all，或改写的名称，例如 `python-to-python3, apt-yes`".to_owned(),
+            (Shape::Count(least, most), Lang::En) => format!("a whole number from {least} to {most}"),
+            (Shape::Count(least, most), Lang::Zh) => format!("{least} 到 {most} 的整数"),
+            (Shape::Patterns, Lang::En) => {
+                "none, or patterns that begin with /, ~/ or **/ such as `**/.env, ~/secrets/**`".to_owned()
+            }
+            (Shape::Patterns, Lang::Zh) => {
+                "none，或以 /、~/ 或 **/ 开头的模式，例如 `**/.env, ~/secrets/**`".to_owned()
+            }
         }
     }
 }
@@ -142,6 +163,8 @@ impl fmt::Display for Value {
             Value::Folder(Folder::At(path)) => path.display().fmt(f),
             Value::Tools(tools) => tools.fmt(f),
             Value::Rewrites(rows) => rows.fmt(f),
+            Value::Count(count) => count.fmt(f),
+            Value::Patterns(patterns) => patterns.fmt(f),
         }
     }
 }

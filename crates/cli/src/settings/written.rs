@@ -87,6 +87,7 @@ impl Written {
                         let found = match value.get_ref() {
                             DeValue::String(text) => Found::Text(text),
                             DeValue::Boolean(on) => Found::Flag(*on),
+                            DeValue::Integer(number) => Found::Number(number.as_str()),
                             other => Found::Other(other.type_str()),
                         };
                         written.take(&name, found, place, home);
@@ -119,8 +120,11 @@ impl Written {
             (Shape::Flag, Found::Flag(on)) => Some(Value::Flag(on)),
             // A file says `true`, not `"true"`; a variable can only say it in text.
             (Shape::Flag, Found::Text(_)) => None,
+            // And it says `3`, not `"3"`.
+            (shape @ Shape::Count(..), Found::Number(text) | Found::Bare(text)) => shape.read(text, home),
+            (Shape::Count(..), Found::Text(_)) => None,
             (shape, Found::Text(text) | Found::Bare(text)) => shape.read(text, home),
-            (_, Found::Flag(_) | Found::Other(_)) => None,
+            (_, Found::Flag(_) | Found::Number(_) | Found::Other(_)) => None,
         };
         match value {
             Some(value) => self.values.push((key, value, place)),
@@ -204,6 +208,8 @@ enum Found<'f> {
     /// What a variable or a flag says.
     Bare(&'f str),
     Flag(bool),
+    /// A whole number of a file, as it is written.
+    Number(&'f str),
     /// Something no setting is made of, by its type.
     Other(&'static str),
 }
@@ -213,6 +219,7 @@ impl Found<'_> {
         match self {
             Found::Text(text) | Found::Bare(text) => Misfit::Written(text.to_owned()),
             Found::Flag(on) => Misfit::Written(on.to_string()),
+            Found::Number(_) => Misfit::OfType("integer"),
             Found::Other(type_name) => Misfit::OfType(type_name),
         }
     }

@@ -1,0 +1,146 @@
+//! `unstuck snapshot`: saves files as they are now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use unstuck_judge::Lang;
+use unstuck_vault::{Origin, Rebuildable, Snapshot, Vault, VaultError, Wish};
+
+use crate::cellar::Cellar;
+use crate::exit::{CommandError, ExitStatus};
+use crate::onlooker::Onlooker;
+use crate::removed::{self, counted};
+use crate::safe::Safe;
+use crate::snapshot_page::{self, WireSnapshot};
+use crate::ui::Ui;
+use crate::whereabouts;
+
+/// Save files as they are now, to restore them later
+///
+/// Without PATH, the git work tree that holds the working folder, or that folder, is saved: ignored and untracked files and
+/// `.git` too. Folders that a program can make again (target, node_modules, caches) are left out, and named. The id is
+/// printed on standard output, what is not in it on standard error.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  unstuck snapshot                                   the project here
+  unstuck snapshot src Cargo.toml --note 'before'    only these
+  unstuck snapshot --pin --all                       with target/ and the like, kept until dropped
+  id=$(unstuck snapshot)                             in a script; later: unstuck restore $id")]
+pub(crate) struct SnapshotArgs {
+    /// Files and folders to save
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Why it was taken
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+    /// Take folders that can be made again, too
+    #[arg(long)]
+    all: bool,
+    /// Keep it until somebody removes it
+    #[arg(long)]
+    pin: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<ExitStatus, CommandError> {
+    let safe = Safe::of(cellar);
+    let lang = ui.lang();
+    let scopes = scopes(cellar, &args.paths)?;
+    let vault = safe.open()?;
+    let wish = Wish {
+        scopes,
+        rebuildable: if args.all { Rebuildable::Taken } else { Rebuildable::LeftOut },
+        never: safe.never(),
+        origin: Origin::Person,
+        note: args.note.clone(),
+        reserve: safe.reserve(),
+        now: SystemTime::now(),
+    };
+    let onlooker = Onlooker::new(lang);
+    let taken = take(&safe, &vault, &wish, &onlooker);
+    onlooker.end();
+    let mut snapshot = taken.inspect_err(|error| safe.note_failed(error))?;
+    if args.pin {
+        snapshot = vault.pin(snapshot.id, true)?;
+    }
+    safe.note_taken(&snapshot);
+    match args.json {
+        true => ui.json(&WireSnapshot::new(&snapshot))?,
+        false => {
+            ui.say(&format!("{}\n", snapshot.id))?;
+            ui.remark(&format!("{}{}", in_words(&snapshot, lang), snapshot_page::not_held(&snapshot, lang)))?;
+            ui.remark(&links(&wish.scopes, lang))?;
+        }
+    }
+    safe.expire(&vault);
+    Ok(ExitStatus::Success)
+}
+
+/// Takes it; where there is no room, once more after what has expired is gone.
+fn take(safe: &Safe<'_>, vault: &Vault, wish: &Wish, onlooker: &Onlooker) -> Result<Snapshot, CommandError> {
+    match vault.take(wish, onlooker) {
+        Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => {
+            let collected = vault.collect(&safe.retention(), wish.now, onlooker)?;
+            safe.note_removed(&collected.snapshots, crate::safe::Why::Expired);
+            match collected.after < collected.before {
+                true => Ok(vault.take(wish, onlooker)?),
+                false => Err(full.into()),
+            }
+        }
+        taken => Ok(taken?),
+    }
+}
+
+/// What is meant by the paths. The whole disk and the whole home are never taken, nor what the home lies in.
+fn scopes(cellar: &Cellar, paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    let scopes: Vec<PathBuf> = match paths {
+        [] => vec![whereabouts::project()?],
+        paths => paths.iter().map(|path| whereabouts::named(path)).collect::<Result<_, _>>()?,
+    };
+    let home = cellar.home().map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
+    for path in &scopes {
+        if path == Path::new("/") || home.as_deref().is_some_and(|home| home.starts_with(path)) {
+            return Err(VaultError::TooWide { path: path.clone() }.into());
+        }
+        if let Err(source) = fs::symlink_metadata(path) {
+            let path = path.clone();
+            return Err(match source.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                    CommandError::NoSuchPath { path }
+                }
+                _ => CommandError::Unreadable { path, source },
+            });
+        }
+    }
+    Ok(scopes)
+}
+
+fn in_words(snapshot: &Snapshot, lang: Lang) -> String {
+    let (size, new) = (removed::size(snapshot.bytes), removed::size(snapshot.stored));
+    match lang {
+        Lang::En => {
+            let paths = counted(snapshot.entries, ["path", "paths"]);
+            format!("saved {paths}, {size} ({new} new); bring it back: `unstuck restore {}`\n", snapshot.id)
+        }
+        Lang::Zh => format!(
+            "已保存 {} 个路径，{size}（新增 {new}）；恢复：`unstuck restore {}`\n",
+            snapshot.entries, snapshot.id
+        ),
+    }
+}
+
+/// Whoever names a link may have meant what it leads to.
+fn links(scopes: &[PathBuf], lang: Lang) -> String {
+    let is_link = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
+    let told = scopes.iter().filter(is_link).map(|path| match lang {
+        Lang::En => {
+            format!("{} is a link: the link was saved, not what it leads to\n", snapshot_page::shown(path))
+        }
+        Lang::Zh => format!("{} 是链接：保存的是链接本身，而不是它指向的内容\n", snapshot_page::shown(path)),
+    });
+    told.collect()
+}

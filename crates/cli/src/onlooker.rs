@@ -1,0 +1,79 @@
+//! Whoever waits for the safe: sees how far it is once it takes longer than a second, and ends it with Ctrl-C. The first one
+//! lets the safe leave everything whole; the second ends at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unstuck_judge::Lang;
+use unstuck_vault::{Progress as HowFar, Stage, Watch};
+
+use crate::progress::Progress;
+use crate::removed;
+
+pub(crate) struct Onlooker {
+    lang: Lang,
+    line: Mutex<Progress>,
+    has_enough: Arc<AtomicBool>,
+}
+
+impl Onlooker {
+    /// Looks on from now on.
+    pub(crate) fn new(lang: Lang) -> Onlooker {
+        let has_enough = Arc::new(AtomicBool::new(false));
+        listen(&has_enough);
+        Onlooker { lang, line: Mutex::new(Progress::new()), has_enough }
+    }
+
+    /// Takes the line away again.
+    pub(crate) fn end(&self) {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
+}
+
+impl Watch for Onlooker {
+    fn goes_on(&self, how_far: HowFar) -> bool {
+        // Several threads tell: whoever finds the line taken has nothing newer to say.
+        if let Ok(mut line) = self.line.try_lock() {
+            line.show(|| in_words(how_far, self.lang));
+        }
+        !self.has_enough.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(unix)]
+fn listen(has_enough: &Arc<AtomicBool>) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    for (signal, code) in [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] {
+        // A signal that the system does not let us catch keeps its usual effect.
+        let _as_before =
+            signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(has_enough))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(has_enough)));
+    }
+}
+
+#[cfg(not(unix))]
+fn listen(_has_enough: &Arc<AtomicBool>) {}
+
+fn in_words(how_far: HowFar, lang: Lang) -> String {
+    let HowFar { stage, done, of, bytes } = how_far;
+    let deed = match (stage, lang) {
+        (Stage::Looking, Lang::En) => "looking at files",
+        (Stage::Looking, Lang::Zh) => "查看文件",
+        (Stage::Keeping, Lang::En) => "saving",
+        (Stage::Keeping, Lang::Zh) => "保存",
+        (Stage::Preparing, Lang::En) => "preparing",
+        (Stage::Preparing, Lang::Zh) => "准备",
+        (Stage::Placing, Lang::En) => "putting into place",
+        (Stage::Placing, Lang::Zh) => "就位",
+        (Stage::Verifying, Lang::En) => "verifying",
+        (Stage::Verifying, Lang::Zh) => "校验",
+        (Stage::Removing, Lang::En) => "removing",
+        (Stage::Removing, Lang::Zh) => "删除",
+    };
+    let count = match of {
+        0 => done.to_string(),
+        of => format!("{done}/{of}"),
+    };
+    let size = if bytes > 0 { format!(", {}", removed::size(bytes)) } else { String::new() };
+    format!("{deed}: {count}{size}")
+}

@@ -1,0 +1,154 @@
+//! The way down to the safe: which folder, within what bounds, and the word in the timeline of what was done there. What is in
+//! it is the safe's own business.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use glob::Pattern;
+use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
+use unstuck_vault::{Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault};
+use unstuck_wire::clean::Clean;
+
+use crate::cellar::{self, Cellar};
+use crate::exit::CommandError;
+use crate::settings::VaultSettings;
+
+/// The folder of the safe, within the one of the store.
+const FOLDER: &str = "vault";
+/// The most that is kept of a line in the timeline.
+const LINE_MAX: usize = 400;
+
+/// The safe as the settings describe it. Nothing is opened before it is needed.
+pub(crate) struct Safe<'a> {
+    cellar: &'a Cellar,
+    pub(crate) settings: VaultSettings,
+}
+
+/// Why something was done in the safe, in the word that the timeline has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Restore,
+    Undo,
+    Redo,
+    Drop,
+    Expired,
+    Purge,
+}
+
+impl Why {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Why::Restore => "restore",
+            Why::Undo => "undo",
+            Why::Redo => "redo",
+            Why::Drop => "drop",
+            Why::Expired => "expired",
+            Why::Purge => "purge",
+        }
+    }
+}
+
+impl<'a> Safe<'a> {
+    pub(crate) fn of(cellar: &'a Cellar) -> Safe<'a> {
+        Safe { cellar, settings: cellar.settings.vault() }
+    }
+
+    /// Where it lies.
+    pub(crate) fn folder(&self) -> Result<PathBuf, CommandError> {
+        Ok(self.cellar.folder()?.join(FOLDER))
+    }
+
+    /// Opens it, and makes it where it is not there.
+    pub(crate) fn open(&self) -> Result<Vault, CommandError> {
+        Ok(Vault::open(&self.cellar.make_folder()?.join(FOLDER))?)
+    }
+
+    /// Opens it for those who need what is in it: nothing is made where nothing is.
+    pub(crate) fn existing(&self) -> Result<Vault, CommandError> {
+        Ok(Vault::existing(&self.folder()?)?)
+    }
+
+    /// Opens it to change something: a restore that was interrupted is finished or undone first. Nothing is made where nothing is.
+    pub(crate) fn at_work(&self) -> Result<Vault, CommandError> {
+        self.existing()?;
+        self.open()
+    }
+
+    /// What may be used of the disk.
+    pub(crate) fn reserve(&self) -> Reserve {
+        Reserve { max_size: self.settings.max_size, min_free: self.settings.min_free }
+    }
+
+    /// How long snapshots are kept.
+    pub(crate) fn retention(&self) -> Retention {
+        let VaultSettings { per_target, max_age, max_size, .. } = self.settings;
+        Retention { per_target, max_age, max_size }
+    }
+
+    /// Patterns of paths that are never taken: what the settings name, and the safe itself.
+    pub(crate) fn never(&self) -> Vec<String> {
+        let own = self.folder().ok().and_then(|folder| Some(Pattern::escape(folder.to_str()?)));
+        self.settings.never.iter().cloned().chain(own).collect()
+    }
+
+    /// Removes what has expired, beside something else that was done: what does not work now is left to the next.
+    pub(crate) fn expire(&self, vault: &Vault) -> Collected {
+        let collected = vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default();
+        self.note_removed(&collected.snapshots, Why::Expired);
+        collected
+    }
+
+    /// Tells the timeline of a snapshot that a person took.
+    pub(crate) fn note_taken(&self, snapshot: &Snapshot) {
+        let partial = snapshot.coverage() == Coverage::Partial;
+        let deed = SafeDeed::Taken { paths: snapshot.entries, bytes: snapshot.bytes, partial };
+        self.note(Some(snapshot.id), SafeCall::Nobody, deed, "person", &snapshot.note);
+    }
+
+    /// Tells the timeline that a person could not take one.
+    pub(crate) fn note_failed(&self, why: &CommandError) {
+        self.note(None, SafeCall::Nobody, SafeDeed::Failed, "person", &why.to_string());
+    }
+
+    /// Tells the timeline of what was brought back, with the call that had changed it.
+    pub(crate) fn note_restored(&self, snapshot: &Snapshot, restored: &Restored, why: Why) {
+        let name = |id: SnapshotId| Clean::stored(id.to_string());
+        let deed = SafeDeed::Restored {
+            paths: restored.done.len() as u64,
+            bytes: restored.written,
+            kept: restored.kept.len() as u64,
+            saved: restored.saved.map(name).unwrap_or_default(),
+        };
+        let (call, text) = match &snapshot.origin {
+            Origin::Call { call: Some(call), label, .. } => (SafeCall::Numbered(*call), &**label),
+            Origin::Call { call: None, key, session, label, .. } => {
+                let [session, key] = [session, key].map(|name| self.cellar.cleaner().name(name, LINE_MAX));
+                (SafeCall::Named { session, key }, &**label)
+            }
+            Origin::Person | Origin::Restore { .. } => (SafeCall::Nobody, &*snapshot.note),
+        };
+        self.note(Some(snapshot.id), call, deed, why.word(), text);
+    }
+
+    /// Tells the timeline of snapshots that are gone.
+    pub(crate) fn note_removed(&self, snapshots: &[SnapshotId], why: Why) {
+        for id in snapshots {
+            self.note(Some(*id), SafeCall::Nobody, SafeDeed::Removed, why.word(), "");
+        }
+    }
+
+    fn note(&self, id: Option<SnapshotId>, call: SafeCall, deed: SafeDeed, why: &'static str, text: &str) {
+        let cleaner = self.cellar.cleaner();
+        self.cellar.note(
+            &cleaner,
+            &Entry::Safe(SafeNote {
+                at: cellar::now(),
+                call,
+                snapshot: id.map(|id| Clean::stored(id.to_string())).unwrap_or_default(),
+                deed,
+                why: Clean::from(why),
+                text: cleaner.line(text, LINE_MAX),
+            }),
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! Snapshots as they are printed: one as a JSON object, several as a table, and what one of them does not hold.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use unstuck_judge::Lang;
+use unstuck_vault::{Coverage, Gap, GapReason, Origin, Snapshot, SnapshotId, Vault};
+use unstuck_wire::time;
+
+use crate::columns::{self, Side};
+use crate::exit::CommandError;
+use crate::{moment, plain, removed};
+
+/// How many gaps are listed for people.
+const GAPS: usize = 20;
+/// How much of a label stands in the table.
+const LABEL: usize = 48;
+
+/// How somebody names a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    Latest,
+    Id(SnapshotId),
+}
+
+impl Named {
+    /// The snapshot that is meant.
+    pub(crate) fn find(self, vault: &Vault) -> Result<Snapshot, CommandError> {
+        match self {
+            Named::Id(id) => Ok(vault.snapshot(id)?),
+            Named::Latest => vault.snapshots()?.pop().ok_or(CommandError::NoSnapshot),
+        }
+    }
+}
+
+/// Reads `s41`, `41` or `latest`.
+pub(crate) fn parse_named(text: &str) -> Result<Named, String> {
+    match (text.trim(), text.trim().parse()) {
+        ("latest", _) => Ok(Named::Latest),
+        (_, Ok(id)) => Ok(Named::Id(id)),
+        (_, Err(())) => Err("a snapshot is named s41, 41 or latest".to_owned()),
+    }
+}
+
+/// A snapshot exactly as it is printed.
+#[derive(Serialize)]
+pub(crate) struct WireSnapshot<'a> {
+    #[serde(rename = "type")]
+    record: &'static str,
+    id: String,
+    at: String,
+    at_ms: u64,
+    why: &'static str,
+    note: &'a str,
+    call: Option<WireOrigin<'a>>,
+    /// The snapshot that was restored when this one saved what was there.
+    of: Option<String>,
+    covers: Vec<String>,
+    entries: u64,
+    bytes: u64,
+    stored_bytes: u64,
+    partial: bool,
+    gaps: Vec<WireGap>,
+    gap_count: u64,
+    pinned: bool,
+    concluded: bool,
+    changed: Option<bool>,
+    undone_by: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WireOrigin<'a> {
+    call: Option<i64>,
+    call_id: &'a str,
+    session: &'a str,
+    row: &'a str,
+    label: &'a str,
+}
+
+#[derive(Serialize)]
+struct WireGap {
+    path: String,
+    reason: &'static str,
+}
+
+impl<'a> WireSnapshot<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot) -> WireSnapshot<'a> {
+        let at = millis(snapshot.at);
+        let (why, call, of) = match &snapshot.origin {
+            Origin::Person => ("person", None, None),
+            Origin::Call { call, key, session, row, label } => {
+                ("call", Some(WireOrigin { call: *call, call_id: key, session, row, label }), None)
+            }
+            Origin::Restore { of } => ("restore", None, Some(of.to_string())),
+        };
+        WireSnapshot {
+            record: "snapshot",
+            id: snapshot.id.to_string(),
+            at: time::iso(at),
+            at_ms: at,
+            why,
+            note: &snapshot.note,
+            call,
+            of,
+            covers: snapshot.scopes.iter().map(|scope| text(&scope.path)).collect(),
+            entries: snapshot.entries,
+            bytes: snapshot.bytes,
+            stored_bytes: snapshot.stored,
+            partial: is_partial(snapshot),
+            gaps: snapshot.gaps.iter().map(WireGap::from).collect(),
+            gap_count: snapshot.gap_count,
+            pinned: snapshot.pinned,
+            concluded: snapshot.concluded,
+            changed: snapshot.changed,
+            undone_by: snapshot.undone_by.map(|by| by.to_string()),
+        }
+    }
+}
+
+impl From<&Gap> for WireGap {
+    fn from(gap: &Gap) -> WireGap {
+        let reason = match gap.reason {
+            GapReason::Rebuildable => "rebuildable",
+            GapReason::Never => "never",
+            GapReason::Unreadable => "unreadable",
+            GapReason::Mounted => "mounted",
+            GapReason::Special => "special",
+            GapReason::Unstable => "unstable",
+        };
+        WireGap { path: text(&gap.path), reason }
+    }
+}
+
+pub(crate) fn is_partial(snapshot: &Snapshot) -> bool {
+    match snapshot.coverage() {
+        Coverage::Whole => false,
+        Coverage::Partial => true,
+    }
+}
+
+/// A moment in milliseconds since 1970.
+pub(crate) fn millis(at: SystemTime) -> u64 {
+    time::span_ms(at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+
+/// A path as text. What is no UTF-8 in it cannot be said in JSON.
+pub(crate) fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A path as it may be shown.
+pub(crate) fn shown(path: &Path) -> String {
+    plain::line(&path.to_string_lossy()).into_owned()
+}
+
+/// Snapshots as rows, in the order in which they come.
+pub(crate) fn table<'a>(
+    snapshots: impl Iterator<Item = &'a Snapshot>,
+    home: Option<&Path>,
+    now: u64,
+    lang: Lang,
+) -> String {
+    let head = match lang {
+        Lang::En => ["id", "when", "size", "why", "covers", ""],
+        Lang::Zh => ["编号", "时间", "大小", "原因", "范围", ""],
+    };
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(snapshots.map(|snapshot| {
+        vec![
+            snapshot.id.to_string(),
+            moment::ago(millis(snapshot.at), now, lang),
+            removed::size(snapshot.bytes),
+            why(snapshot, lang),
+            covers(snapshot, home, lang),
+            marks(snapshot, lang),
+        ]
+    }));
+    let sides = [Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
+    columns::table(&sides, &rows)
+}
+
+/// Why it was taken, in few words: `#12 rm -rf src`, `by hand: before the upgrade`, `before s3 was restored`.
+pub(crate) fn why(snapshot: &Snapshot, lang: Lang) -> String {
+    match (&snapshot.origin, lang) {
+        (Origin::Person, Lang::En) if snapshot.note.is_empty() => "by hand".to_owned(),
+        (Origin::Person, Lang::Zh) if snapshot.note.is_empty() => "手动".to_owned(),
+        (Origin::Person, _) => plain::short(&snapshot.note, LABEL),
+        (Origin::Call { call, label, .. }, _) => {
+            let number = call.map(|call| format!("#{call} ")).unwrap_or_default();
+            format!("{number}{}", plain::short(label, LABEL))
+        }
+        (Origin::Restore { of }, Lang::En) => format!("before {of} was restored"),
+        (Origin::Restore { of }, Lang::Zh) => format!("恢复 {of} 之前"),
+    }
+}
+
+/// The first of its paths, and how many more there are.
+fn covers(snapshot: &Snapshot, home: Option<&Path>, lang: Lang) -> String {
+    let Some(first) = snapshot.scopes.first() else { return String::new() };
+    let in_home = home.and_then(|home| first.path.strip_prefix(home).ok());
+    let first = match in_home {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", shown(rest)),
+        None => shown(&first.path),
+    };
+    match (snapshot.scopes.len() - 1, lang) {
+        (0, _) => first,
+        (more, Lang::En) => format!("{first} and {more} more"),
+        (more, Lang::Zh) => format!("{first} 等 {} 处", more + 1),
+    }
+}
+
+/// What else is to be known: pinned, undone, not whole.
+fn marks(snapshot: &Snapshot, lang: Lang) -> String {
+    let mut marks = Vec::new();
+    let mut mark = |is_so: bool, en: String, zh: String| {
+        if is_so {
+            marks.push(match lang {
+                Lang::En => en,
+                Lang::Zh => zh,
+            });
+        }
+    };
+    mark(snapshot.pinned, "pinned".to_owned(), "已固定".to_owned());
+    mark(is_partial(snapshot), "not all of it".to_owned(), "不完整".to_owned());
+    mark(snapshot.changed == Some(false), "nothing changed".to_owned(), "没有改动".to_owned());
+    let is_call = matches!(snapshot.origin, Origin::Call { .. });
+    mark(is_call && !snapshot.concluded, "end unknown".to_owned(), "结束状态未知".to_owned());
+    if let Some(by) = snapshot.undone_by {
+        mark(true, format!("undone ({by})"), format!("已撤销（{by}）"));
+    }
+    marks.join(", ")
+}
+
+/// What lies inside its paths and is not held, in lines; empty where everything is.
+pub(crate) fn not_held(snapshot: &Snapshot, lang: Lang) -> String {
+    if snapshot.gap_count == 0 && snapshot.gaps.is_empty() {
+        return String::new();
+    }
+    let mut lines = match lang {
+        Lang::En => "not in it:\n".to_owned(),
+        Lang::Zh => "不包含：\n".to_owned(),
+    };
+    for gap in snapshot.gaps.iter().take(GAPS) {
+        lines += &format!("  {}  ({})\n", shown(&gap.path), reason(gap.reason, lang));
+    }
+    let listed = snapshot.gaps.len().min(GAPS) as u64;
+    let more = snapshot.gap_count.max(snapshot.gaps.len() as u64) - listed;
+    lines += &match (more, lang) {
+        (0, _) => String::new(),
+        (more, Lang::En) => format!("  and {more} more\n"),
+        (more, Lang::Zh) => format!("  另有 {more} 个\n"),
+    };
+    lines
+}
+
+fn reason(reason: GapReason, lang: Lang) -> &'static str {
+    match (reason, lang) {
+        (GapReason::Rebuildable, Lang::En) => "can be made again; --all takes it",
+        (GapReason::Rebuildable, Lang::Zh) => "可重新生成；--all 可一并保存",
+        (GapReason::Never, Lang::En) => "never taken: vault.never",
+        (GapReason::Never, Lang::Zh) => "从不保存：vault.never",
+        (GapReason::Unreadable, Lang::En) => "could not be read",
+        (GapReason::Unreadable, Lang::Zh) => "无法读取",
+        (GapReason::Mounted, Lang::En) => "another file system",
+        (GapReason::Mounted, Lang::Zh) => "另一个文件系统",
+        (GapReason::Special, Lang::En) => "a socket or a device",
+        (GapReason::Special, Lang::Zh) => "套接字或设备",
+        (GapReason::Unstable, Lang::En) => "changed each time it was read",
+        (GapReason::Unstable, Lang::Zh) => "每次读取时都在变化",
+    }
+}

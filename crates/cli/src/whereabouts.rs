@@ -1,0 +1,72 @@
+//! Where somebody is, and which files they mean by the paths they write. Links on the way to a path are followed, the path
+//! itself is not: whoever names a link means the link.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::exit::{CommandError, NoPlace};
+
+/// The working folder. It may be gone, and with it all that was in it: then it is where its name says.
+pub(crate) fn folder() -> Result<PathBuf, CommandError> {
+    env::current_dir()
+        .ok()
+        .or_else(|| env::var_os("PWD").map(PathBuf::from).filter(|path| path.is_absolute()))
+        .ok_or(CommandError::NoPlace(NoPlace::WorkingFolderGone))
+}
+
+/// What is worked on here: the git work tree that holds the working folder, or the folder itself.
+pub(crate) fn project() -> Result<PathBuf, CommandError> {
+    let folder = folder()?;
+    let tree = folder.ancestors().find(|above| above.join(".git").exists());
+    Ok(tree.map(Path::to_owned).unwrap_or(folder))
+}
+
+/// A path that somebody wrote, absolute and without links on the way. What is not there may be named, too.
+pub(crate) fn named(path: &Path) -> Result<PathBuf, CommandError> {
+    let path = folder()?.join(path);
+    // `link/` and `link/.` mean what the link leads to.
+    let written = path.as_os_str().as_encoded_bytes();
+    let means_inside = written.ends_with(b"/") || written.ends_with(b"/.");
+    match (means_inside, path.parent(), path.file_name()) {
+        (false, Some(parent), Some(name)) => Ok(resolved(parent).join(name)),
+        (_, _, _) => Ok(resolved(&path)),
+    }
+}
+
+/// The path without links and dots, as far down as there is something.
+fn resolved(path: &Path) -> PathBuf {
+    let mut rest: Vec<&OsStr> = Vec::new();
+    let mut existing = path;
+    loop {
+        if let Ok(found) = fs::canonicalize(existing) {
+            return rest.iter().rev().fold(found, |path, name| path.join(name));
+        }
+        match (existing.parent(), existing.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name);
+                existing = parent;
+            }
+            (_, _) => return without_dots(path),
+        }
+    }
+}
+
+/// The path without dots, by its words alone.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Is one of them inside the other, or the same?
+pub(crate) fn touch(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
