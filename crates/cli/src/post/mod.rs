@@ -10,6 +10,7 @@ mod unprotected;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +54,7 @@ pub(crate) struct Post<'a> {
     /// Our own faults that are still to be recorded: which part, and what.
     pending: Vec<(&'static str, String)>,
     safe: Safe<'a>,
+    home: Option<&'a Path>,
     /// How far we may go with each tool.
     modes: Modes,
     /// What is said should this process come to no end.
@@ -89,6 +91,7 @@ impl<'a> Post<'a> {
             rules: None,
             pending: cellar.faults(),
             safe: Safe::of(cellar),
+            home: cellar.home(),
             modes: cellar.modes(),
             last_word,
             ended: Vec::new(),

@@ -103,7 +103,7 @@ impl Post<'_> {
         }
     }
 
-    fn is_attended(&self, letter: &Letter) -> bool {
+    pub(super) fn is_attended(&self, letter: &Letter) -> bool {
         match self.settings.attended {
             settings::Attended::Yes => true,
             settings::Attended::No => false,
