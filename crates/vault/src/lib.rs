@@ -7,15 +7,19 @@
 mod entry;
 mod error;
 mod folder;
+mod keep;
 mod manifest;
 mod pack;
+mod policy;
 mod restored;
 mod retention;
+mod scopes;
 mod snapshot;
 mod stored_snapshot;
 mod take;
 mod tree;
 mod vault;
+mod walk;
 mod watch;
 mod wish;
 

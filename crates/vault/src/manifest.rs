@@ -120,16 +120,7 @@ impl Layer {
 impl Manifest {
     /// Reads layers as one: the lowest first.
     pub(crate) fn of(layers: Vec<Layer>) -> Manifest {
-        let mut whole = Manifest::default();
-        for (number, mut layer) in layers.into_iter().enumerate() {
-            let folders = std::mem::take(&mut layer.folders);
-            whole.folders.reserve(folders.len());
-            for (path, place) in folders {
-                whole.folders.insert(path, Place { layer: number as u32, ..place });
-            }
-            whole.layers.push(Arc::new(layer));
-        }
-        whole
+        layers.into_iter().fold(Manifest::default(), Manifest::on_top)
     }
 
     /// Reads the manifest with a number, and all those below it.
@@ -165,6 +156,15 @@ impl Manifest {
     pub(crate) fn folder(&self, path: &[u8]) -> Option<FolderView<'_>> {
         let place = *self.folders.get(path)?;
         Some(FolderView { bytes: &self.layers[place.layer as usize].bytes, place })
+    }
+
+    /// The same with another layer on top.
+    pub(crate) fn on_top(mut self, mut layer: Layer) -> Manifest {
+        let number = self.layers.len() as u32;
+        let folders = std::mem::take(&mut layer.folders).into_iter();
+        self.folders.extend(folders.map(|(path, place)| (path, Place { layer: number, ..place })));
+        self.layers.push(Arc::new(layer));
+        self
     }
 
     /// How many folders it holds, unreachable ones included.

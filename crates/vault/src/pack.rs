@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -133,6 +133,16 @@ pub(crate) struct PackWriter {
     path: PathBuf,
     end: AtomicU64,
     places: Mutex<Vec<Place>>,
+    is_finished: bool,
+}
+
+/// What is not finished is removed again.
+impl Drop for PackWriter {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _swept_later = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl PackWriter {
@@ -140,7 +150,8 @@ impl PackWriter {
     pub(crate) fn begin(folder: &Folder) -> Result<PackWriter, VaultError> {
         let (file, path) = folder.unfinished(Room::Packs)?;
         file.write_all_at(MAGIC, 0).map_err(VaultError::io("write", &path))?;
-        Ok(PackWriter { file, path, end: AtomicU64::new(MAGIC.len() as u64), places: Mutex::default() })
+        let end = AtomicU64::new(MAGIC.len() as u64);
+        Ok(PackWriter { file, path, end, places: Mutex::default(), is_finished: false })
     }
 
     /// Writes what has gathered in a batch, and empties it.
@@ -164,9 +175,8 @@ impl PackWriter {
     /// Writes the index and waits until all of it is on the disk. The name under which it still hides comes back; nothing
     /// where the pack is empty.
     pub(crate) fn finish(mut self) -> Result<Option<PathBuf>, VaultError> {
-        let mut places = self.places.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut places = std::mem::take(&mut *self.places.lock().unwrap_or_else(PoisonError::into_inner));
         if places.is_empty() {
-            std::fs::remove_file(&self.path).map_err(VaultError::io("remove", &self.path))?;
             return Ok(None);
         }
         places.sort_unstable_by_key(|place| place.hash);
@@ -186,7 +196,8 @@ impl PackWriter {
             file.sync_data()
         };
         write(&mut self.file).map_err(VaultError::io("write", &self.path))?;
-        Ok(Some(self.path))
+        self.is_finished = true;
+        Ok(Some(self.path.clone()))
     }
 }
 
@@ -329,9 +340,4 @@ impl Packs {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pack> {
         self.packs.iter()
     }
-}
-
-/// Puts a finished pack where others look for it.
-pub(crate) fn publish(folder: &Folder, hidden: &Path, number: Number) -> Result<(), VaultError> {
-    folder.publish(hidden, Room::Packs, number)
 }

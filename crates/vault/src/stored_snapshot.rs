@@ -157,6 +157,11 @@ impl StoredSnapshot {
         SnapshotId(self.id)
     }
 
+    /// What it covers.
+    pub(crate) fn scopes(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.scopes.iter().map(|scope| scope.to_path().into_os_string().into_vec())
+    }
+
     /// The manifests that it needs, without those below them.
     pub(crate) fn manifests(&self) -> impl Iterator<Item = Number> {
         [Some(self.before), self.after].into_iter().flatten()

@@ -1,13 +1,33 @@
 //! Taking a snapshot: the tree is compared with what is known of it, what is new is put away, and only when all of that is on
 //! the disk does the snapshot have a name.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use crate::entry::{Flags, Kind, Moment};
 use crate::error::VaultError;
-use crate::folder::Folder;
-use crate::manifest::Manifest;
-use crate::snapshot::SnapshotId;
-use crate::stored_snapshot::StoredSnapshot;
+use crate::folder::{Folder, Number, Room};
+use crate::keep::{Destination, Reading};
+use crate::manifest::{LONGEST_CHAIN, Layer, Listing, Manifest, Writer, is_at_or_below, join};
+use crate::pack::{PackWriter, Packs};
+use crate::policy::Policy;
+use crate::scopes;
+use crate::snapshot::{Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
+use crate::stored_snapshot::{Lists, StoredSnapshot};
+use crate::walk::{self, Fresh};
 use crate::watch::Watch;
-use crate::wish::{Reserve, Wish};
+use crate::wish::{Rebuildable, Reserve, Wish};
+
+/// How often a tree that changes is looked at.
+const ROUNDS: usize = 3;
+/// So much is compressed at once; more would be felt, and is left to the next collection.
+const COMPRESSED_AT_ONCE: u64 = 8 << 20;
+/// So many gaps are named one by one.
+const NAMED_GAPS: usize = 200;
 
 /// A snapshot that was taken, with its list.
 pub(crate) struct Taken {
@@ -23,29 +43,398 @@ pub(crate) fn take(
     like: Option<&Manifest>,
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
-    let _ = (folder, wish, like, watch);
-    Err(VaultError::Stopped)
+    let scopes = scopes::real(&wish.scopes)?;
+    let known = Known::find(folder, &scopes, &wish.never)?;
+    let policy = Policy::new(wish.rebuildable, like, &wish.never, folder.path());
+    let seen =
+        See { folder, scopes: &scopes, policy: &policy, now: wish.now, watch }.keep(known, wish.reserve)?;
+    let number = folder.desk()?.next()?;
+    let (manifest, before, stored) = seen.commit(folder, number)?;
+    let snapshot = Snapshot {
+        id: SnapshotId(number),
+        at: wish.now,
+        origin: wish.origin.clone(),
+        note: wish.note.clone(),
+        scopes: scopes.into_iter().map(|scope| Scope { path: path_of(scope) }).collect(),
+        gap_count: manifest.gaps.len() as u64,
+        gaps: manifest.gaps.into_iter().take(NAMED_GAPS).collect(),
+        entries: manifest.entries,
+        bytes: manifest.bytes,
+        stored,
+        pinned: false,
+        concluded: false,
+        changed: None,
+        undone_by: None,
+    };
+    let takes_rebuildable = wish.rebuildable == Rebuildable::Taken;
+    let lists = Lists { before, takes_rebuildable, never: wish.never.clone() };
+    let stored = StoredSnapshot::new(&snapshot, lists);
+    stored.write(folder)?;
+    folder.settle(Room::Snapshots)?;
+    Ok(Taken { stored, manifest: manifest.list })
 }
 
 /// Takes the same scopes again and records them as what the protected call left.
 pub(crate) fn conclude(
     folder: &Folder,
     id: SnapshotId,
-    now: std::time::SystemTime,
+    now: SystemTime,
     reserve: Reserve,
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
-    let _ = (folder, now, reserve, watch);
-    Err(VaultError::NoSuchSnapshot { id })
+    let mut stored = StoredSnapshot::read(folder, id)?;
+    let (scopes, like) = again(folder, &stored)?;
+    let policy = policy(folder, &stored, like.as_ref());
+    let known = Known::new(Some(stored.before), Manifest::read(folder, stored.before)?, true);
+    let seen = See { folder, scopes: &scopes, policy: &policy, now, watch }.keep(known, reserve)?;
+    let number = match seen.is_news() {
+        true => folder.desk()?.next()?,
+        false => 0,
+    };
+    let (manifest, after, _) = seen.commit(folder, number)?;
+    stored.conclude(after);
+    stored.write(folder)?;
+    folder.settle(Room::Snapshots)?;
+    Ok(Taken { stored, manifest: manifest.list })
 }
 
 /// The present at the scopes of a snapshot, with hashes, kept nowhere: for those who only want to know what differs.
 pub(crate) fn look(
     folder: &Folder,
     stored: &StoredSnapshot,
-    now: std::time::SystemTime,
+    now: SystemTime,
     watch: &dyn Watch,
 ) -> Result<Manifest, VaultError> {
-    let _ = (folder, stored, now, watch);
-    Err(VaultError::Stopped)
+    let (scopes, _) = again(folder, stored)?;
+    let like = Manifest::read(folder, stored.before)?;
+    let policy = policy(folder, stored, Some(&like));
+    let known = Known::find(folder, &scopes, &stored.never)?;
+    let seen = See { folder, scopes: &scopes, policy: &policy, now, watch }.only_look(known)?;
+    Ok(seen.in_memory()?.list)
+}
+
+/// The scopes of a snapshot, to be looked at again, and the list that says what is left out, where one does.
+fn again(folder: &Folder, stored: &StoredSnapshot) -> Result<(Vec<Vec<u8>>, Option<Manifest>), VaultError> {
+    let snapshot = stored.to_snapshot();
+    let scopes = snapshot.scopes.into_iter().map(|scope| scope.path.into_os_string().into_vec()).collect();
+    let like = match snapshot.origin {
+        // What was saved before a restore left out what the restored one did.
+        Origin::Restore { .. } => Some(Manifest::read(folder, stored.before)?),
+        Origin::Person | Origin::Call { .. } => None,
+    };
+    Ok((scopes, like))
+}
+
+fn policy<'a>(folder: &Folder, stored: &StoredSnapshot, like: Option<&'a Manifest>) -> Policy<'a> {
+    let rebuildable = match stored.takes_rebuildable {
+        true => Rebuildable::Taken,
+        false => Rebuildable::LeftOut,
+    };
+    Policy::new(rebuildable, like, &stored.never, folder.path())
+}
+
+/// What is known of a tree from an earlier snapshot.
+struct Known {
+    number: Option<Number>,
+    list: Manifest,
+    /// How many manifests that list is read from.
+    depth: u32,
+    /// Does it have the very same scopes?
+    is_same: bool,
+}
+
+impl Known {
+    /// The newest list that tells most of the scopes. One that cannot be read tells nothing.
+    fn find(folder: &Folder, scopes: &[Vec<u8>], never: &[String]) -> Result<Known, VaultError> {
+        let mut best: Option<(u8, Number)> = None;
+        for stored in StoredSnapshot::all(folder)?.into_iter().rev().filter(|stored| stored.never == never) {
+            let theirs: Vec<Vec<u8>> = stored.scopes().collect();
+            let covers = |path: &Vec<u8>| theirs.iter().any(|scope| is_at_or_below(path, scope));
+            let touches = |path: &Vec<u8>| theirs.iter().any(|scope| is_at_or_below(scope, path));
+            let rank = match () {
+                () if theirs == scopes => 3,
+                () if scopes.iter().all(covers) => 2,
+                () if scopes.iter().any(|path| covers(path) || touches(path)) => 1,
+                () => 0,
+            };
+            if rank > best.map_or(0, |(rank, _)| rank) {
+                best = Some((rank, stored.after.unwrap_or(stored.before)));
+            }
+            if rank == 3 {
+                break;
+            }
+        }
+        let read = best.and_then(|(rank, number)| Some((rank, number, Manifest::read(folder, number).ok()?)));
+        Ok(match read {
+            Some((rank, number, list)) => Known::new(Some(number), list, rank == 3),
+            None => Known::new(None, Manifest::default(), false),
+        })
+    }
+
+    fn new(number: Option<Number>, list: Manifest, is_same: bool) -> Known {
+        Known { number, depth: list.depth(), list, is_same }
+    }
+}
+
+/// A look at a tree.
+struct See<'a> {
+    folder: &'a Folder,
+    scopes: &'a [Vec<u8>],
+    policy: &'a Policy<'a>,
+    now: SystemTime,
+    watch: &'a dyn Watch,
+}
+
+/// What was seen, not yet written down.
+struct Seen {
+    known: Known,
+    fresh: HashMap<Vec<u8>, Listing>,
+    entries: u64,
+    bytes: u64,
+    gaps: Vec<Gap>,
+    pack: Option<PathBuf>,
+    packed: u64,
+}
+
+/// A list that is complete.
+struct Complete {
+    list: Manifest,
+    entries: u64,
+    bytes: u64,
+    gaps: Vec<Gap>,
+}
+
+impl See<'_> {
+    /// Looks, and keeps what is new.
+    fn keep(&self, known: Known, reserve: Reserve) -> Result<Seen, VaultError> {
+        scopes::wait_for_git(self.scopes);
+        let begun = moment(self.now);
+        let first = walk::walk(self.scopes, &known.list, self.policy, begun, self.watch)?;
+        if first.fresh.iter().all(|fresh| fresh.unread.is_empty()) && first.vanished.is_empty() {
+            let reading = Reading::new(Destination::Nowhere, begun, self.watch);
+            return self.rounds(known, first, &reading);
+        }
+        self.must_fit(first.unread, reserve)?;
+        let held = Packs::open(self.folder)?;
+        let writer = PackWriter::begin(self.folder)?;
+        let compress = first.unread <= COMPRESSED_AT_ONCE;
+        let destination = Destination::Pack { writer: &writer, held: &held, compress };
+        let reading = Reading::new(destination, begun, self.watch);
+        let mut seen = self.rounds(known, first, &reading)?;
+        drop(reading);
+        seen.packed = writer.size();
+        seen.pack = writer.finish()?;
+        Ok(seen)
+    }
+
+    /// Looks, and keeps nothing.
+    fn only_look(&self, known: Known) -> Result<Seen, VaultError> {
+        let begun = moment(self.now);
+        let first = walk::walk(self.scopes, &known.list, self.policy, begun, self.watch)?;
+        self.rounds(known, first, &Reading::new(Destination::Nowhere, begun, self.watch))
+    }
+
+    /// Reads what the first look found, and looks again as long as things go on meanwhile.
+    fn rounds(
+        &self,
+        mut known: Known,
+        first: walk::Walked,
+        reading: &Reading<'_>,
+    ) -> Result<Seen, VaultError> {
+        let mut fresh: HashMap<Vec<u8>, Listing> = HashMap::new();
+        let mut walked = first;
+        for round in 1.. {
+            let read = reading.read(std::mem::take(&mut walked.fresh))?;
+            let mut lost: Vec<Gap> = read.iter().flat_map(lost_in).collect();
+            fresh.extend(read.into_iter().map(|Fresh { path, listing, .. }| (path, listing)));
+            for (path, flag) in walked
+                .closed
+                .iter()
+                .map(|path| (path, Flags::UNREADABLE))
+                .chain(walked.vanished.iter().map(|path| (path, Flags::UNSTABLE)))
+            {
+                mark(&mut fresh, &known.list, path, flag);
+                lost.push(Gap { path: path_of(path.clone()), reason: reason(flag, Kind::Folder) });
+            }
+            let is_settled = walked.vanished.is_empty() && !reading.is_unsettled();
+            if is_settled || round == ROUNDS {
+                let gaps = walked
+                    .gaps
+                    .into_iter()
+                    .map(|(path, flags, kind)| Gap { path: path_of(path), reason: reason(flags, kind) });
+                let mut gaps: Vec<Gap> = gaps.chain(lost).collect();
+                gaps.sort_by(|a, b| a.path.cmp(&b.path));
+                let (entries, bytes) = (walked.entries, walked.bytes);
+                return Ok(Seen { known, fresh, entries, bytes, gaps, pack: None, packed: 0 });
+            }
+            // What was read is known now; only what changed since is read again.
+            known.list = std::mem::take(&mut known.list).on_top(layer(&fresh)?);
+            walked = walk::walk(self.scopes, &known.list, self.policy, moment(self.now), self.watch)?;
+        }
+        Err(VaultError::Stopped)
+    }
+
+    /// Room is looked for before anything is written.
+    fn must_fit(&self, needed: u64, reserve: Reserve) -> Result<(), VaultError> {
+        let allowed = reserve.max_size.saturating_sub(self.folder.size());
+        if needed > allowed {
+            return Err(VaultError::OverBudget { needed, allowed });
+        }
+        let free = self.folder.free().map(|free| free.saturating_sub(reserve.min_free));
+        match free.filter(|free| needed > *free) {
+            Some(free) => Err(VaultError::DiskFull { path: self.folder.path().to_owned(), needed, free }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Seen {
+    /// Is there anything that the known list does not say?
+    fn is_news(&self) -> bool {
+        !(self.fresh.is_empty() && self.known.is_same)
+    }
+
+    /// Writes it down under a number. The list's own number comes back with how much was written: it is the known one where
+    /// there is no news.
+    fn commit(mut self, folder: &Folder, number: Number) -> Result<(Complete, Number, u64), VaultError> {
+        let mut stored = 0;
+        if let Some(pack) = self.pack.take() {
+            folder.publish(&pack, Room::Packs, number)?;
+            folder.settle(Room::Packs)?;
+            stored += self.packed;
+        }
+        if let Some(known) = self.known.number.filter(|_| !self.is_news()) {
+            return Ok((self.in_memory()?, known, stored));
+        }
+        let (bytes, complete) = self.written()?;
+        let (mut file, hidden) = folder.unfinished(Room::Manifests)?;
+        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(VaultError::io("write", &hidden))?;
+        folder.publish(&hidden, Room::Manifests, number)?;
+        folder.settle(Room::Manifests)?;
+        stored += bytes.len() as u64;
+        Ok((complete, number, stored))
+    }
+
+    /// The list without writing anything.
+    fn in_memory(self) -> Result<Complete, VaultError> {
+        Ok(self.written()?.1)
+    }
+
+    /// The bytes of the list, and the list as they say it. Where little changed, it says only that.
+    fn written(self) -> Result<(Vec<u8>, Complete), VaultError> {
+        let Seen { known, fresh, entries, bytes, gaps, .. } = self;
+        let few = fresh.len() * 10 <= known.list.folder_count().max(20);
+        let base = known.number.filter(|_| known.is_same && few && known.depth < LONGEST_CHAIN);
+        let written = match base {
+            Some(base) => written(&fresh, Some((base, known.depth))),
+            None => whole(&fresh, &known.list),
+        };
+        let layer = Layer::parse(written.clone(), std::path::Path::new("manifest"))?;
+        let list = match base {
+            Some(_) => known.list.on_top(layer),
+            None => Manifest::of(vec![layer]),
+        };
+        Ok((written, Complete { list, entries, bytes, gaps }))
+    }
+}
+
+fn layer(fresh: &HashMap<Vec<u8>, Listing>) -> Result<Layer, VaultError> {
+    Layer::parse(written(fresh, None), std::path::Path::new("manifest"))
+}
+
+fn written(fresh: &HashMap<Vec<u8>, Listing>, base: Option<(Number, u32)>) -> Vec<u8> {
+    let mut writer = Writer::new(base);
+    for (path, listing) in fresh {
+        writer.folder(path, listing);
+    }
+    writer.finish()
+}
+
+/// Everything that the scopes reach, from what is fresh and from what is known.
+fn whole(fresh: &HashMap<Vec<u8>, Listing>, known: &Manifest) -> Vec<u8> {
+    let mut writer = Writer::new(None);
+    let mut waiting: Vec<Vec<u8>> = vec![Vec::new()];
+    while let Some(path) = waiting.pop() {
+        let mut reach = |name: &[u8], is_folder: bool| {
+            if is_folder {
+                waiting.push(join(&path, name));
+            }
+        };
+        match (fresh.get(&path), known.folder(&path)) {
+            (Some(listing), _) => {
+                writer.folder(&path, listing);
+                for listed in &listing.entries {
+                    reach(&listed.name, listed.entry.kind() == Kind::Folder);
+                }
+            }
+            (None, Some(folder)) => {
+                writer.same_folder(&path, folder);
+                for seen in folder.iter() {
+                    reach(seen.name, seen.entry.kind() == Kind::Folder);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    writer.finish()
+}
+
+/// Marks a folder in the list of the folder that holds it.
+fn mark(fresh: &mut HashMap<Vec<u8>, Listing>, known: &Manifest, path: &[u8], flag: Flags) {
+    let in_listing = |listing: &mut Listing, name: &[u8]| {
+        if let Some(listed) = listing.entries.iter_mut().find(|listed| listed.name == name) {
+            listed.entry.flags = listed.entry.flags.with(flag);
+            return true;
+        }
+        false
+    };
+    let at = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    let parents: [(&[u8], &[u8]); 2] =
+        [(if at == 0 { b"/" } else { &path[..at] }, &path[at + 1..]), (b"", path)];
+    for (parent, name) in parents {
+        if let Some(listing) = fresh.get_mut(parent) {
+            if in_listing(listing, name) {
+                return;
+            }
+        } else if let Some(folder) = known.folder(parent) {
+            let mut listing = folder.to_listing();
+            if in_listing(&mut listing, name) {
+                fresh.insert(parent.to_vec(), listing);
+                return;
+            }
+        }
+    }
+}
+
+/// What could not be read of a folder.
+fn lost_in(fresh: &Fresh) -> Vec<Gap> {
+    let lost = |flags: Flags| flags.has(Flags::UNREADABLE) || flags.has(Flags::UNSTABLE);
+    let listed = fresh.listing.entries.iter().filter(|listed| lost(listed.entry.flags));
+    let gap = listed.map(|listed| Gap {
+        path: path_of(join(&fresh.path, &listed.name)),
+        reason: reason(listed.entry.flags, listed.entry.kind()),
+    });
+    gap.collect()
+}
+
+fn reason(flags: Flags, kind: Kind) -> GapReason {
+    let by_flag = [
+        (Flags::REBUILDABLE, GapReason::Rebuildable),
+        (Flags::NEVER, GapReason::Never),
+        (Flags::MOUNTED, GapReason::Mounted),
+        (Flags::UNREADABLE, GapReason::Unreadable),
+        (Flags::UNSTABLE, GapReason::Unstable),
+    ];
+    let found = by_flag.into_iter().find(|(flag, _)| flags.has(*flag));
+    debug_assert!(found.is_some() || kind == Kind::Special);
+    found.map_or(GapReason::Special, |(_, reason)| reason)
+}
+
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+fn moment(time: SystemTime) -> Moment {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Moment { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
 }

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use crate::entry::{Attributes, Entry};
 
@@ -56,7 +57,7 @@ pub(crate) fn open_file(folder: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// What is at a name in a folder, not followed; nothing where there is nothing.
-pub(crate) fn stat(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Stat>> {
+pub(crate) fn stat(folder: impl AsFd, name: impl Arg) -> io::Result<Option<Stat>> {
     match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),

@@ -3,36 +3,36 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::VaultError;
+use crate::folder::{Folder, Hold};
 use crate::restored::{Difference, Restored};
 use crate::retention::{Checked, Collected, Retention};
 use crate::snapshot::{Snapshot, SnapshotId};
-use crate::watch::Watch;
+use crate::stored_snapshot::StoredSnapshot;
+use crate::take;
+use crate::watch::{Progress, Stage, Watch};
 use crate::wish::{Choice, Wish};
 
 /// An opened safe.
 #[derive(Debug, Clone)]
 pub struct Vault {
-    folder: PathBuf,
+    folder: Folder,
 }
 
 impl Vault {
     /// Opens the safe in `folder`, and makes it where it is not there. A restore that was interrupted is finished or undone.
     pub fn open(folder: &Path) -> Result<Vault, VaultError> {
-        Ok(Vault { folder: folder.to_owned() })
+        Ok(Vault { folder: Folder::make(folder)? })
     }
 
     /// Opens it for those who only look: nothing is made.
     pub fn existing(folder: &Path) -> Result<Vault, VaultError> {
-        match folder.is_dir() {
-            true => Ok(Vault { folder: folder.to_owned() }),
-            false => Err(VaultError::Missing { path: folder.to_owned() }),
-        }
+        Ok(Vault { folder: Folder::existing(folder)? })
     }
 
     /// Takes a snapshot. When it returns, it is on the disk.
     pub fn take(&self, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
-        let _ = (wish, watch);
-        Err(VaultError::Stopped)
+        let _held = self.folder.hold(Hold::Shared, || waiting(watch))?;
+        Ok(take::take(&self.folder, wish, None, watch)?.stored.to_snapshot())
     }
 
     /// Records how the protected call left things, so that an undo can tell its changes from those of others.
@@ -43,18 +43,18 @@ impl Vault {
         reserve: crate::Reserve,
         watch: &dyn Watch,
     ) -> Result<Snapshot, VaultError> {
-        let _ = (now, reserve, watch);
-        Err(VaultError::NoSuchSnapshot { id })
+        let _held = self.folder.hold(Hold::Shared, || waiting(watch))?;
+        Ok(take::conclude(&self.folder, id, now, reserve, watch)?.stored.to_snapshot())
     }
 
     /// All snapshots, the oldest first.
     pub fn snapshots(&self) -> Result<Vec<Snapshot>, VaultError> {
-        Ok(Vec::new())
+        Ok(StoredSnapshot::all(&self.folder)?.iter().map(StoredSnapshot::to_snapshot).collect())
     }
 
     /// One of them.
     pub fn snapshot(&self, id: SnapshotId) -> Result<Snapshot, VaultError> {
-        Err(VaultError::NoSuchSnapshot { id })
+        Ok(StoredSnapshot::read(&self.folder, id)?.to_snapshot())
     }
 
     /// How the present differs from a snapshot, at or below `paths` (everywhere where there are none), sorted by path.
@@ -140,11 +140,16 @@ impl Vault {
 
     /// How many bytes it holds.
     pub fn size(&self) -> Result<u64, VaultError> {
-        Ok(0)
+        Ok(self.folder.size())
     }
 
     /// Where it lies.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
+}
+
+/// Somebody else is at work: does whoever watches still wait?
+fn waiting(watch: &dyn Watch) -> bool {
+    watch.goes_on(Progress { stage: Stage::Looking, done: 0, of: 0, bytes: 0 })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::snapshot::{Origin, Scope};
+use crate::snapshot::Origin;
 
 /// Is a folder that a program can make again taken, where it lies inside a scope? One that is a scope itself always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,21 +40,6 @@ pub struct Wish {
     pub reserve: Reserve,
     /// The time.
     pub now: SystemTime,
-}
-
-impl Wish {
-    /// The scopes as a snapshot has them: sorted, each once, none inside another.
-    pub(crate) fn scopes(&self) -> Vec<Scope> {
-        let mut paths = self.scopes.clone();
-        paths.sort();
-        let mut scopes: Vec<PathBuf> = Vec::new();
-        for path in paths {
-            if !scopes.iter().any(|scope| path.starts_with(scope)) {
-                scopes.push(path);
-            }
-        }
-        scopes.into_iter().map(|path| Scope { path }).collect()
-    }
 }
 
 /// What of a snapshot is restored, and how.
