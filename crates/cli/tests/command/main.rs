@@ -28,6 +28,7 @@ mod log;
 mod opencode_plugin;
 mod pause;
 mod problems;
+mod protected;
 mod purge;
 mod replay;
 mod rules;
