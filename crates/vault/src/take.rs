@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::scopes;
 use crate::snapshot::{Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
 use crate::stored_snapshot::{Lists, StoredSnapshot};
-use crate::walk::{self, Fresh};
+use crate::walk::{self, Extent, Fresh};
 use crate::watch::Watch;
 use crate::wish::{Rebuildable, Reserve, Wish};
 
@@ -47,7 +47,8 @@ pub(crate) fn take(
     let known = Known::find(folder, &scopes, &wish.never)?;
     let policy = Policy::new(wish.rebuildable, like, &wish.never, folder.path());
     let seen =
-        See { folder, scopes: &scopes, policy: &policy, now: wish.now, watch }.keep(known, wish.reserve)?;
+        See { folder, scopes: &scopes, extent: Extent::Everything, policy: &policy, now: wish.now, watch }
+            .keep(known, wish.reserve)?;
     let number = folder.desk()?.next()?;
     let (manifest, before, stored) = seen.commit(folder, number)?;
     let snapshot = Snapshot {
@@ -82,14 +83,28 @@ pub(crate) fn conclude(
     reserve: Reserve,
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
-    let mut stored = StoredSnapshot::read(folder, id)?;
+    let stored = StoredSnapshot::read(folder, id)?;
+    let before = Manifest::read(folder, stored.before)?;
+    conclude_where(folder, Taken { stored, manifest: before }, Extent::Everything, now, reserve, watch)
+}
+
+/// The same where it is known which folders could have changed since.
+pub(crate) fn conclude_where(
+    folder: &Folder,
+    taken: Taken,
+    extent: Extent<'_>,
+    now: SystemTime,
+    reserve: Reserve,
+    watch: &dyn Watch,
+) -> Result<Taken, VaultError> {
+    let Taken { mut stored, manifest } = taken;
     let (scopes, like) = again(folder, &stored)?;
     let policy = policy(folder, &stored, like.as_ref());
-    let known = Known::new(Some(stored.before), Manifest::read(folder, stored.before)?, true);
-    let seen = See { folder, scopes: &scopes, policy: &policy, now, watch }.keep(known, reserve)?;
+    let known = Known::new(Some(stored.before), manifest, true);
+    let seen = See { folder, scopes: &scopes, extent, policy: &policy, now, watch }.keep(known, reserve)?;
     let number = match seen.is_news() {
         true => folder.desk()?.next()?,
-        false => 0,
+        false => stored.before,
     };
     let (manifest, after, _) = seen.commit(folder, number)?;
     stored.conclude(after);
@@ -109,7 +124,8 @@ pub(crate) fn look(
     let like = Manifest::read(folder, stored.before)?;
     let policy = policy(folder, stored, Some(&like));
     let known = Known::find(folder, &scopes, &stored.never)?;
-    let seen = See { folder, scopes: &scopes, policy: &policy, now, watch }.only_look(known)?;
+    let seen = See { folder, scopes: &scopes, extent: Extent::Everything, policy: &policy, now, watch }
+        .only_look(known)?;
     Ok(seen.in_memory()?.list)
 }
 
@@ -180,6 +196,7 @@ impl Known {
 struct See<'a> {
     folder: &'a Folder,
     scopes: &'a [Vec<u8>],
+    extent: Extent<'a>,
     policy: &'a Policy<'a>,
     now: SystemTime,
     watch: &'a dyn Watch,
@@ -209,7 +226,7 @@ impl See<'_> {
     fn keep(&self, known: Known, reserve: Reserve) -> Result<Seen, VaultError> {
         scopes::wait_for_git(self.scopes);
         let begun = moment(self.now);
-        let first = walk::walk(self.scopes, &known.list, self.policy, begun, self.watch)?;
+        let first = self.walk(&known.list)?;
         if first.fresh.iter().all(|fresh| fresh.unread.is_empty()) && first.vanished.is_empty() {
             let reading = Reading::new(Destination::Nowhere, begun, self.watch);
             return self.rounds(known, first, &reading);
@@ -230,8 +247,12 @@ impl See<'_> {
     /// Looks, and keeps nothing.
     fn only_look(&self, known: Known) -> Result<Seen, VaultError> {
         let begun = moment(self.now);
-        let first = walk::walk(self.scopes, &known.list, self.policy, begun, self.watch)?;
+        let first = self.walk(&known.list)?;
         self.rounds(known, first, &Reading::new(Destination::Nowhere, begun, self.watch))
+    }
+
+    fn walk(&self, known: &Manifest) -> Result<walk::Walked, VaultError> {
+        walk::walk(self.scopes, self.extent, known, self.policy, moment(self.now), self.watch)
     }
 
     /// Reads what the first look found, and looks again as long as things go on meanwhile.
@@ -269,7 +290,7 @@ impl See<'_> {
             }
             // What was read is known now; only what changed since is read again.
             known.list = std::mem::take(&mut known.list).on_top(layer(&fresh)?);
-            walked = walk::walk(self.scopes, &known.list, self.policy, moment(self.now), self.watch)?;
+            walked = self.walk(&known.list)?;
         }
         Err(VaultError::Stopped)
     }
@@ -322,7 +343,11 @@ impl Seen {
 
     /// The bytes of the list, and the list as they say it. Where little changed, it says only that.
     fn written(self) -> Result<(Vec<u8>, Complete), VaultError> {
+        let is_news = self.is_news();
         let Seen { known, fresh, entries, bytes, gaps, .. } = self;
+        if !is_news {
+            return Ok((Vec::new(), Complete { list: known.list, entries, bytes, gaps }));
+        }
         let few = fresh.len() * 10 <= known.list.folder_count().max(20);
         let base = known.number.filter(|_| known.is_same && few && known.depth < LONGEST_CHAIN);
         let written = match base {

@@ -53,15 +53,26 @@ pub(crate) fn threads() -> usize {
     thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }
 
-/// Looks at all scopes.
+/// Which folders are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Extent<'a> {
+    /// All that the scopes reach.
+    Everything,
+    /// These, and those that nothing is known of; in all others nothing changed.
+    Only(&'a [Vec<u8>]),
+}
+
+/// Looks at all scopes, as far as they are to be looked at.
 pub(crate) fn walk(
     scopes: &[Vec<u8>],
+    extent: Extent<'_>,
     known: &Manifest,
     policy: &Policy<'_>,
     begun: Moment,
     watch: &dyn Watch,
 ) -> Result<Walked, VaultError> {
     let walker = Walker {
+        extent,
         known,
         policy,
         begun,
@@ -117,6 +128,7 @@ struct Queue {
 }
 
 struct Walker<'a> {
+    extent: Extent<'a>,
     known: &'a Manifest,
     policy: &'a Policy<'a>,
     begun: Moment,
@@ -183,7 +195,7 @@ impl Walker<'_> {
                 }
             }
             walked.count(path, &listed.entry);
-            if listed.entry.kind() == Kind::Folder && listed.entry.is_held() {
+            if self.is_looked_at(path, &listed.entry) {
                 let is_free = policy::is_inside_rebuildable(path);
                 waiting.push(Waiting { path: path.clone(), device, is_free });
             }
@@ -192,7 +204,18 @@ impl Walker<'_> {
         if !is_same {
             walked.fresh.push(fresh);
         }
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).waiting = waiting;
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.waiting = waiting;
+        if let Extent::Only(folders) = self.extent {
+            let known = folders.iter().filter_map(|path| Some((path, self.known.folder(path)?)));
+            let device = |(path, known): (&Vec<u8>, FolderView<'_>)| Waiting {
+                path: path.clone(),
+                device: known.device(),
+                is_free: policy::is_inside_rebuildable(path),
+            };
+            queue.waiting.extend(known.map(device));
+        }
+        drop(queue);
         Ok(walked)
     }
 
@@ -324,9 +347,11 @@ impl Walker<'_> {
             is_same &= old.is_some();
             let entry = old.unwrap_or(entry);
             let path = || join(&folder.path, bare);
-            if entry.kind() == Kind::Folder && entry.is_held() {
-                let waiting = Waiting { path: path(), device: folder.device, is_free: folder.is_free };
-                desk.next.push(waiting);
+            if entry.kind() == Kind::Folder {
+                let path = path();
+                if self.is_looked_at(&path, &entry) {
+                    desk.next.push(Waiting { path, device: folder.device, is_free: folder.is_free });
+                }
             }
             desk.walked.count_at(path, &entry);
             desk.seen.push((start, entry, blocks(&stat), at));
@@ -366,6 +391,15 @@ impl Walker<'_> {
             fresh.listing.entries.push(listed);
         }
         fresh
+    }
+
+    /// Is what lies in an entry looked at, too?
+    fn is_looked_at(&self, path: &[u8], entry: &Entry) -> bool {
+        let is_meant = match self.extent {
+            Extent::Everything => true,
+            Extent::Only(_) => self.known.folder(path).is_none(),
+        };
+        is_meant && entry.kind() == Kind::Folder && entry.is_held()
     }
 
     /// Is an entry still what is known of it, and taken or left out for the same reason?
