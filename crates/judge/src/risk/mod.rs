@@ -4,10 +4,21 @@
 //! named as the call names it. Where the words do not tell (a variable nobody set, `xargs rm`), the whole project is at risk.
 //! It must never look at a file, and never call a mere look a risk.
 
+mod found;
+mod invocation;
+mod names;
+mod row;
+mod script;
 mod target;
+mod tool;
+mod whereabouts;
 
-use crate::shell::ParsedCall;
+#[cfg(test)]
+mod tests;
+
+use crate::shell::{self, ParsedCall};
 use crate::{Call, Lang};
+use found::Found;
 
 pub use target::{At, Folder, Step, Target};
 
@@ -58,6 +69,18 @@ pub fn of(call: &Call) -> Option<Risk> {
 
 /// The same for a call whose line has been read already.
 pub fn of_parsed(parsed: &ParsedCall<'_>) -> Option<Risk> {
-    let _ = parsed;
-    None
+    let mut found = Found::default();
+    match &parsed.script {
+        Some(script) => {
+            let start = shell::folder(parsed.call).map(|folder| Folder::default().then(folder));
+            script::look(script, start.unwrap_or_default(), &mut found);
+        }
+        None => tool::look(parsed.call, &mut found),
+    }
+    found.risk()
+}
+
+/// All rows, as they stand in the table: name, when it counts, and why.
+pub fn rows() -> impl Iterator<Item = (&'static str, Counts, [&'static str; 2])> {
+    row::ROWS.iter().map(|row| (row.id, row.counts, row.why))
 }
