@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::{Again, Effect, FixBy, Kind, Lang};
 use unstuck_store::{EventType, LifeStep, Store, StoreError, StoredCall, StoredCallText, StoredEvent};
+use unstuck_vault::{Snapshot, SnapshotId};
 
 use crate::columns::{self, Side};
 use crate::event_line::{self, WireEvent};
@@ -23,13 +24,27 @@ pub(crate) struct CallPage {
     text: StoredCallText,
     attempts: Vec<StoredCall>,
     events: Vec<StoredEvent>,
+    /// What is still there of what was saved before it ran.
+    saved: Option<Snapshot>,
 }
 
 impl CallPage {
     pub(crate) fn read(store: &Store, call: StoredCall) -> Result<CallPage, StoreError> {
         let text = store.call_text(call.id)?;
         let (attempts, events) = (store.attempts(&call)?, store.events_of(&call)?);
-        Ok(CallPage { call, text, attempts, events })
+        Ok(CallPage { call, text, attempts, events, saved: None })
+    }
+
+    /// The snapshot that was taken before it ran, by the timeline.
+    pub(crate) fn snapshot(&self) -> Option<SnapshotId> {
+        let is_taken = |event: &&StoredEvent| event.kind.parse() == Ok(EventType::SnapshotTaken);
+        let taken = self.events.iter().rev().find(is_taken)?;
+        event_line::text(&taken.read_body()["snapshot"]).parse().ok()
+    }
+
+    /// The same page, with what is still there of that snapshot.
+    pub(crate) fn with_snapshot(self, saved: Option<Snapshot>) -> CallPage {
+        CallPage { saved, ..self }
     }
 
     /// The page as JSON.
@@ -37,6 +52,7 @@ impl CallPage {
         WireCallPage {
             record: "call",
             call: WireWholeCall::new(&self.call, &self.text),
+            snapshot: self.snapshot().map(|id| id.to_string()),
             attempts: self.attempts.iter().map(WireCall::new).collect(),
             events: self.events.iter().map(WireEvent::new).collect(),
         }
@@ -95,6 +111,28 @@ impl CallPage {
             (None, _, _) => String::new(),
         };
         row(words.recovery, &recovery);
+        row(words.saved, &self.saved_in_words(lang));
+    }
+
+    /// What was saved before it ran, and how to take back what it did.
+    fn saved_in_words(&self, lang: Lang) -> String {
+        let undone = self.saved.as_ref().and_then(|saved| saved.undone_by);
+        let changed = self.saved.as_ref().and_then(|saved| saved.changed);
+        match (self.snapshot(), &self.saved, undone, changed, lang) {
+            (None, _, _, _, _) => String::new(),
+            (Some(id), None, _, _, Lang::En) => format!("{id}, which is gone by now"),
+            (Some(id), None, _, _, Lang::Zh) => format!("{id}，现已不在"),
+            (Some(id), Some(_), Some(by), _, Lang::En) => format!("{id}; undone, before that: {by}"),
+            (Some(id), Some(_), Some(by), _, Lang::Zh) => format!("{id}；已撤销，之前的状态：{by}"),
+            (Some(id), Some(_), None, Some(false), Lang::En) => format!("{id}; it changed nothing of that"),
+            (Some(id), Some(_), None, Some(false), Lang::Zh) => format!("{id}；它没有改动其中内容"),
+            (Some(id), Some(_), None, Some(true) | None, Lang::En) => {
+                format!("{id}; take it back: `unstuck undo {}`", self.call.id)
+            }
+            (Some(id), Some(_), None, Some(true) | None, Lang::Zh) => {
+                format!("{id}；撤销：`unstuck undo {}`", self.call.id)
+            }
+        }
     }
 
     fn life(&self, words: &Words) -> String {
@@ -254,6 +292,7 @@ struct Words {
     key: &'static str,
     cause: &'static str,
     recovery: &'static str,
+    saved: &'static str,
     life: &'static str,
     snapshot: &'static str,
     attempts: &'static str,
@@ -281,6 +320,7 @@ impl Words {
                 key: "call id",
                 cause: "problem",
                 recovery: "recovered",
+                saved: "saved as",
                 life: "Life",
                 snapshot: "snapshot",
                 attempts: "Attempts at the same call",
@@ -304,6 +344,7 @@ impl Words {
                 key: "调用编号",
                 cause: "问题",
                 recovery: "恢复",
+                saved: "已保存",
                 life: "经过",
                 snapshot: "快照",
                 attempts: "同一调用的各次尝试",
@@ -330,6 +371,8 @@ pub(crate) struct WireCallPage<'c> {
     record: &'static str,
     #[serde(flatten)]
     call: WireWholeCall<'c>,
+    /// What was saved before it ran; nothing where nothing was.
+    snapshot: Option<String>,
     attempts: Vec<WireCall<'c>>,
     events: Vec<WireEvent<'c>>,
 }

@@ -5,13 +5,17 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use glob::Pattern;
+use unstuck_judge::Lang;
 use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
-use unstuck_vault::{Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault};
+use unstuck_vault::{
+    Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault, VaultError,
+};
 use unstuck_wire::clean::Clean;
 
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
 use crate::settings::VaultSettings;
+use crate::{moment, removed, snapshot_page};
 
 /// The folder of the safe, within the one of the store.
 const FOLDER: &str = "vault";
@@ -48,6 +52,30 @@ impl Why {
     }
 }
 
+/// What is to be seen of the safe at a glance.
+pub(crate) struct SafeSeen {
+    pub(crate) snapshots: u64,
+    pub(crate) bytes: u64,
+    /// When the oldest was taken, in milliseconds since 1970.
+    pub(crate) oldest: Option<u64>,
+}
+
+impl SafeSeen {
+    pub(crate) fn in_words(&self, now: u64, lang: Lang) -> String {
+        let size = removed::size(self.bytes);
+        let oldest = self.oldest.map(|at| moment::ago(at, now, lang));
+        match (oldest, lang) {
+            (None, Lang::En) => format!("no snapshots ({size})"),
+            (None, Lang::Zh) => format!("没有快照（{size}）"),
+            (Some(oldest), Lang::En) => {
+                let count = removed::counted(self.snapshots, ["snapshot", "snapshots"]);
+                format!("{count} ({size}), the oldest {oldest}")
+            }
+            (Some(oldest), Lang::Zh) => format!("{} 个快照（{size}），最早 {oldest}", self.snapshots),
+        }
+    }
+}
+
 impl<'a> Safe<'a> {
     pub(crate) fn of(cellar: &'a Cellar) -> Safe<'a> {
         Safe { cellar, settings: cellar.settings.vault() }
@@ -68,6 +96,14 @@ impl<'a> Safe<'a> {
         Ok(Vault::existing(&self.folder()?)?)
     }
 
+    /// The same for those who get along without: nothing where no snapshot has been taken yet.
+    pub(crate) fn if_there(&self) -> Result<Option<Vault>, CommandError> {
+        match self.existing() {
+            Err(CommandError::Vault(VaultError::Missing { .. })) => Ok(None),
+            vault => vault.map(Some),
+        }
+    }
+
     /// Opens it to change something: a restore that was interrupted is finished or undone first. Nothing is made where nothing is.
     pub(crate) fn at_work(&self) -> Result<Vault, CommandError> {
         self.existing()?;
@@ -83,6 +119,14 @@ impl<'a> Safe<'a> {
     pub(crate) fn retention(&self) -> Retention {
         let VaultSettings { per_target, max_age, max_size, .. } = self.settings;
         Retention { per_target, max_age, max_size }
+    }
+
+    /// What is in it, where there is one.
+    pub(crate) fn seen(&self) -> Result<Option<SafeSeen>, CommandError> {
+        let Some(vault) = self.if_there()? else { return Ok(None) };
+        let snapshots = vault.snapshots()?;
+        let oldest = snapshots.first().map(|oldest| snapshot_page::millis(oldest.at));
+        Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest }))
     }
 
     /// Patterns of paths that are never taken: what the settings name, and the safe itself.

@@ -1,22 +1,25 @@
 //! `unstuck gc`: brings the store back into its bounds, all at once, and gives the space back.
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_store::{Removed, Size};
+use unstuck_store::{Removed, Size, StoreError};
 
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
+use crate::onlooker::Onlooker;
 use crate::plain;
 use crate::progress::Progress;
 use crate::removed::{self, WireRemoved};
+use crate::safe::{Safe, Why};
 use crate::ui::Ui;
 
 /// Remove what is older than it is kept, give space back, and check the database
 ///
-/// What is kept how long: `unstuck config explain store.keep-events`, `store.keep-calls`, `store.max-size`. The heartbeat does
-/// the same in small steps; this does all of it now.
+/// What is kept how long: `unstuck config explain store.keep-events`, `store.keep-calls`, `store.max-size`; for snapshots
+/// `vault.per-target`, `vault.max-age`, `vault.max-size`. The heartbeat does the same in small steps; this does all of it now.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,6 +46,16 @@ struct WireGc<'a> {
     bytes_after: u64,
     /// Nothing where it was not looked at.
     sound: Option<bool>,
+    /// Nothing where no snapshot has been taken yet.
+    vault: Option<WireVault>,
+}
+
+#[derive(Serialize)]
+struct WireVault {
+    removed: Vec<String>,
+    bytes_before: u64,
+    bytes_after: u64,
+    left_busy: bool,
 }
 
 #[derive(Debug, Default)]
@@ -57,9 +70,17 @@ struct Collected {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitStatus, CommandError> {
     let lang = ui.lang();
+    let snapshots = snapshots(cellar, args.dry_run, lang)?;
     let collected = match args.dry_run {
-        true => would(cellar)?,
-        false => collect(cellar, lang)?,
+        true => would(cellar),
+        false => collect(cellar, lang),
+    };
+    let (collected, is_recorded) = match collected {
+        // There may be snapshots and no timeline.
+        Err(CommandError::Store(StoreError::Missing { .. })) if snapshots.is_some() => {
+            (Collected::default(), false)
+        }
+        collected => (collected?, true),
     };
     match args.json {
         true => ui.json(&WireGc {
@@ -70,11 +91,44 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitSta
             copies: &collected.copies,
             bytes_before: collected.before,
             bytes_after: collected.after,
-            sound: (!args.dry_run).then_some(true),
+            sound: (!args.dry_run && is_recorded).then_some(true),
+            vault: snapshots.as_ref().map(|vault| WireVault {
+                removed: vault.snapshots.iter().map(ToString::to_string).collect(),
+                bytes_before: vault.before,
+                bytes_after: vault.after,
+                left_busy: vault.left_busy,
+            }),
         })?,
-        false => ui.say(&in_words(&collected, args.dry_run, lang))?,
+        false => {
+            if is_recorded {
+                ui.say(&in_words(&collected, args.dry_run, lang))?;
+            }
+            if let Some(vault) = &snapshots {
+                ui.say(&vault_in_words(vault, args.dry_run, lang))?;
+            }
+        }
     }
     Ok(ExitStatus::Success)
+}
+
+/// Brings the safe back into its bounds, where there is one.
+fn snapshots(
+    cellar: &Cellar,
+    dry_run: bool,
+    lang: Lang,
+) -> Result<Option<unstuck_vault::Collected>, CommandError> {
+    let safe = Safe::of(cellar);
+    let Some(vault) = safe.if_there()? else { return Ok(None) };
+    let (retention, now) = (safe.retention(), SystemTime::now());
+    if dry_run {
+        let (snapshots, size) = (vault.expired(&retention, now)?, vault.size()?);
+        return Ok(Some(unstuck_vault::Collected { snapshots, before: size, after: size, left_busy: false }));
+    }
+    let onlooker = Onlooker::new(lang);
+    let collected = safe.open()?.collect(&retention, now, &onlooker)?;
+    onlooker.end();
+    safe.note_removed(&collected.snapshots, Why::Expired);
+    Ok(Some(collected))
 }
 
 fn would(cellar: &Cellar) -> Result<Collected, CommandError> {
@@ -151,5 +205,26 @@ fn in_words(collected: &Collected, dry: bool, lang: Lang) -> String {
         (false, Lang::En) => format!("size: {before} → {after}; the database is sound\n"),
         (false, Lang::Zh) => format!("大小：{before} → {after}；数据库完好\n"),
     });
+    text
+}
+
+fn vault_in_words(vault: &unstuck_vault::Collected, dry: bool, lang: Lang) -> String {
+    let gone = vault.snapshots.len() as u64;
+    let names: Vec<String> = vault.snapshots.iter().map(ToString::to_string).collect();
+    let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let (before, after) = (removed::size(vault.before), removed::size(vault.after));
+    let count = removed::counted(gone, ["snapshot", "snapshots"]);
+    let mut text = match (dry, lang) {
+        (true, Lang::En) => format!("the safe: would remove {count}{names}; size: {before}\n"),
+        (true, Lang::Zh) => format!("保险库：将删除 {gone} 个快照{names}；大小：{before}\n"),
+        (false, Lang::En) => format!("the safe: removed {count}{names}; size: {before} → {after}\n"),
+        (false, Lang::Zh) => format!("保险库：已删除 {gone} 个快照{names}；大小：{before} → {after}\n"),
+    };
+    if vault.left_busy {
+        text += match lang {
+            Lang::En => "another process is at work in the safe: run it again to give the rest back\n",
+            Lang::Zh => "另一个进程正在使用保险库：请再运行一次以归还其余空间\n",
+        };
+    }
     text
 }

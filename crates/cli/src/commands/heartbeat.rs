@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use unstuck_judge::Lang;
 use unstuck_store::{AlertRule, FiredAlert, Removed, Store, StoreError};
+use unstuck_vault::SnapshotId;
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
 
@@ -13,6 +14,7 @@ use crate::commands::alerts;
 use crate::deliver::{self, Delivered, WireAlert};
 use crate::exit::{CommandError, ExitStatus};
 use crate::removed::{self, WireRemoved};
+use crate::safe::Safe;
 use crate::ui::Ui;
 
 /// How long old rows are removed in one go. What is left is removed by the next heartbeat.
@@ -45,6 +47,8 @@ struct Beat {
     delivered: Delivered,
     removed: Removed,
     folded: bool,
+    /// Snapshots that had expired.
+    snapshots: Vec<SnapshotId>,
 }
 
 #[derive(Serialize)]
@@ -56,6 +60,7 @@ struct WireBeat<'a> {
     undelivered: u64,
     removed: WireRemoved,
     folded: bool,
+    snapshots_removed: Vec<String>,
     took_ms: u64,
 }
 
@@ -75,6 +80,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HeartbeatArgs) -> Result<
             undelivered: beat.delivered.failed,
             removed: beat.removed.into(),
             folded: beat.folded,
+            snapshots_removed: beat.snapshots.iter().map(ToString::to_string).collect(),
             took_ms: time::span_ms(begun.elapsed()),
         })?,
         (false, true) => {}
@@ -87,6 +93,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HeartbeatArgs) -> Result<
 }
 
 fn beat(lang: Lang, cellar: &Cellar) -> Result<Beat, CommandError> {
+    let safe = Safe::of(cellar);
+    // A safe that cannot be opened must not keep the store from being tended; `doctor` tells of it.
+    let vault = safe.if_there().ok().flatten();
+    let snapshots = vault.as_ref().map(|vault| safe.expire(vault).snapshots).unwrap_or_default();
     let cleaner = cellar.cleaner();
     let tended = cellar.tend(&cleaner)?;
     let mut store = cellar.to_write()?;
@@ -101,6 +111,7 @@ fn beat(lang: Lang, cellar: &Cellar) -> Result<Beat, CommandError> {
         delivered,
         removed,
         folded: store.fold_if_large()?,
+        snapshots,
     })
 }
 
@@ -127,7 +138,7 @@ pub(crate) fn alert_quietly(lang: Lang, cellar: &Cellar) {
 }
 
 fn in_words(beat: &Beat, rules: &[AlertRule], lang: Lang) -> String {
-    let Beat { taken, sealed, fired, delivered, removed, folded } = beat;
+    let Beat { taken, sealed, fired, delivered, removed, folded, snapshots } = beat;
     let mut done = Vec::new();
     let mut tell = |is_so: bool, en: String, zh: String| {
         if is_so {
@@ -160,6 +171,9 @@ fn in_words(beat: &Beat, rules: &[AlertRule], lang: Lang) -> String {
     );
     let rows = removed::in_words(removed, lang);
     tell(removed.total() > 0, format!("removed {rows}"), format!("删除 {rows}"));
+    let gone = snapshots.len() as u64;
+    let expired = removed::counted(gone, ["expired snapshot", "expired snapshots"]);
+    tell(gone > 0, format!("removed {expired}"), format!("删除 {gone} 个过期的快照"));
     tell(*folded, "folded the log".to_owned(), "合并了日志".to_owned());
     match (done.is_empty(), lang) {
         (true, Lang::En) => "nothing to do\n".to_owned(),

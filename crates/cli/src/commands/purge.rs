@@ -4,22 +4,27 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_store::{CopiesToo, NAME_MAX, Purge, Purged};
+use unstuck_store::{CopiesToo, NAME_MAX, Purge, Purged, StoreError};
+use unstuck_vault::{Origin, Snapshot, SnapshotId};
 
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
 use crate::find_session::{find_session, session_named};
+use crate::onlooker::Onlooker;
 use crate::person;
 use crate::plain;
 use crate::progress::Progress;
 use crate::removed::{self, WireRemoved};
+use crate::safe::{Safe, Why};
 use crate::since::{self, Moment};
+use crate::snapshot_page;
 use crate::ui::Ui;
 
 /// Remove a session, or everything from before a moment, for good
 ///
 /// Calls, their texts, events, the ladder, tool-errors files and counts of problems go; then the database is written anew and
-/// its log emptied, so that nothing of it can be read in the files. Agents' hooks go on meanwhile. Killed half-way, run it again.
+/// its log emptied, so that nothing of it can be read in the files. Snapshots that were taken for the session or before the
+/// moment go as well, pinned ones too. Agents' hooks go on meanwhile. Killed half-way, run it again.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -55,6 +60,7 @@ struct WirePurged<'a> {
     copies_left: &'a [PathBuf],
     #[serde(rename = "final")]
     is_final: bool,
+    snapshots: Vec<String>,
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<ExitStatus, CommandError> {
@@ -62,10 +68,51 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<Exit
     if !args.dry_run {
         person::must_not_be_an_agent()?;
     }
+    let lang = ui.lang();
+    let before = args.before.map(|moment| moment.before(cellar::now()));
+    let snapshots = snapshots(cellar, args.session.as_deref(), before)?;
+    let purged = match timeline(cellar, args, before, lang) {
+        // There may be snapshots and no timeline, or of a session that the timeline has forgotten.
+        Err(CommandError::Store(StoreError::Missing { .. }) | CommandError::NoSuchSession { .. })
+            if !snapshots.is_empty() =>
+        {
+            Purged { is_final: true, ..Purged::default() }
+        }
+        purged => purged?,
+    };
+    if !args.dry_run && !snapshots.is_empty() {
+        let safe = Safe::of(cellar);
+        let onlooker = Onlooker::new(lang);
+        safe.at_work()?.remove(&snapshots, &onlooker)?;
+        onlooker.end();
+        safe.note_removed(&snapshots, Why::Purge);
+    }
+    match args.json {
+        true => ui.json(&WirePurged {
+            dry_run: args.dry_run,
+            removed: purged.rows.into(),
+            tool_errors: purged.tool_errors,
+            copies: &purged.copies,
+            copies_left: &purged.copies_left,
+            is_final: purged.is_final,
+            snapshots: snapshots.iter().map(ToString::to_string).collect(),
+        })?,
+        false => ui.say(&in_words(&purged, snapshots.len() as u64, args.dry_run, lang))?,
+    }
+    Ok(if args.dry_run || purged.is_final { ExitStatus::Success } else { ExitStatus::No })
+}
+
+/// Removes it from the timeline, or says what would be.
+fn timeline(
+    cellar: &Cellar,
+    args: &PurgeArgs,
+    before: Option<u64>,
+    lang: Lang,
+) -> Result<Purged, CommandError> {
     // What waits in the spool is taken in first, so that it can be found and removed.
     let looked_up = cellar.to_read()?;
-    let what = match (&args.session, args.before) {
-        (Some(name), _) => {
+    let what = match &args.session {
+        Some(name) => {
             let cleaner = cellar.cleaner();
             match session_named(&looked_up, &cleaner, name)? {
                 Some(session) => Purge::Session(session.name),
@@ -80,36 +127,47 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<Exit
                 }
             }
         }
-        (None, moment) => Purge::Before(moment.map_or(0, |moment| moment.before(cellar::now()))),
+        None => Purge::Before(before.unwrap_or(0)),
     };
     let copies = if args.backups { CopiesToo::All } else { CopiesToo::IfOlder };
-    let lang = ui.lang();
-    let purged = match args.dry_run {
-        true => looked_up.purgeable(&what, copies)?,
-        false => {
-            drop(looked_up);
-            cellar.tend(&cellar.cleaner())?;
-            let mut progress = Progress::new();
-            cellar.to_write()?.purge(&what, copies, &mut |so_far| {
-                progress.show(|| removed::in_words(so_far, lang));
-            })?
-        }
-    };
-    match args.json {
-        true => ui.json(&WirePurged {
-            dry_run: args.dry_run,
-            removed: purged.rows.into(),
-            tool_errors: purged.tool_errors,
-            copies: &purged.copies,
-            copies_left: &purged.copies_left,
-            is_final: purged.is_final,
-        })?,
-        false => ui.say(&in_words(&purged, args.dry_run, lang))?,
+    if args.dry_run {
+        return Ok(looked_up.purgeable(&what, copies)?);
     }
-    Ok(if args.dry_run || purged.is_final { ExitStatus::Success } else { ExitStatus::No })
+    drop(looked_up);
+    cellar.tend(&cellar.cleaner())?;
+    let mut progress = Progress::new();
+    Ok(cellar.to_write()?.purge(&what, copies, &mut |so_far| {
+        progress.show(|| removed::in_words(so_far, lang));
+    })?)
 }
 
-fn in_words(purged: &Purged, dry: bool, lang: Lang) -> String {
+/// The snapshots that go: those of the session or from before the moment, and what was saved when one of them was restored.
+fn snapshots(
+    cellar: &Cellar,
+    session: Option<&str>,
+    before: Option<u64>,
+) -> Result<Vec<SnapshotId>, CommandError> {
+    let Some(vault) = Safe::of(cellar).if_there()? else { return Ok(Vec::new()) };
+    let cleaned = session.map(|name| cellar.cleaner().name(name, NAME_MAX));
+    let is_named = |snapshot: &Snapshot| match (&snapshot.origin, session, &cleaned) {
+        (Origin::Call { session: own, .. }, Some(name), Some(cleaned)) => own == name || **own == **cleaned,
+        (_, _, _) => false,
+    };
+    let mut gone: Vec<SnapshotId> = Vec::new();
+    for snapshot in &vault.snapshots()? {
+        let is_old = before.is_some_and(|before| snapshot_page::millis(snapshot.at) < before);
+        let is_of_gone = match snapshot.origin {
+            Origin::Restore { of } => gone.contains(&of),
+            Origin::Person | Origin::Call { .. } => false,
+        };
+        if is_named(snapshot) || is_old || is_of_gone {
+            gone.push(snapshot.id);
+        }
+    }
+    Ok(gone)
+}
+
+fn in_words(purged: &Purged, snapshots: u64, dry: bool, lang: Lang) -> String {
     let rows = removed::in_words(&purged.rows, lang);
     let mut text = match (dry, lang) {
         (true, Lang::En) => format!("would remove: {rows}\n"),
@@ -124,6 +182,12 @@ fn in_words(purged: &Purged, dry: bool, lang: Lang) -> String {
                 format!("and {}\n", removed::counted(files, ["tool-errors file", "tool-errors files"]))
             }
             Lang::Zh => format!("以及 {files} 个 tool-errors 文件\n"),
+        });
+    }
+    if snapshots > 0 {
+        text.push_str(&match lang {
+            Lang::En => format!("and {}\n", removed::counted(snapshots, ["snapshot", "snapshots"])),
+            Lang::Zh => format!("以及 {snapshots} 个快照\n"),
         });
     }
     let mut list = |paths: &[PathBuf], en: &str, zh: &str| {

@@ -7,6 +7,7 @@ use crate::cellar::{self, Cellar};
 use crate::exit::{Among, CommandError, ExitStatus};
 use crate::plain;
 use crate::problem_page::ProblemPage;
+use crate::safe::Safe;
 use crate::ui::Ui;
 
 /// What a problem's name begins with.
@@ -42,6 +43,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ShowArgs) -> Result<ExitS
     match find(&store, args.what.trim())? {
         Found::Call(call) => {
             let page = CallPage::read(&store, *call)?;
+            let vault = Safe::of(cellar).if_there().ok().flatten();
+            let saved = page.snapshot().and_then(|id| vault?.snapshot(id).ok());
+            let page = page.with_snapshot(saved);
             match args.json {
                 true => ui.json(&page.to_wire())?,
                 false => ui.say(&page.text(now, lang))?,

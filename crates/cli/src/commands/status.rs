@@ -13,6 +13,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::moment;
 use crate::plain;
 use crate::removed::{self, counted};
+use crate::safe::{Safe, SafeSeen};
 use crate::settings::Attended;
 use crate::switch::{self, Switch};
 use crate::ui::Ui;
@@ -53,6 +54,15 @@ struct WireStatus<'a> {
     version: &'static str,
     folder: &'a Path,
     store: Option<WireSeen<'a>>,
+    vault: Option<WireVault>,
+}
+
+#[derive(Serialize)]
+struct WireVault {
+    snapshots: u64,
+    bytes: u64,
+    oldest_at: Option<String>,
+    oldest_at_ms: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -86,10 +96,15 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &StatusArgs) -> Result<Exi
     let folder = cellar.folder()?;
     let switch = Switch::at(Some(folder), now);
     let seen = look(cellar, now)?;
+    // `doctor` tells of a safe that cannot be opened.
+    let saved = Safe::of(cellar).seen().ok().flatten();
     match args.json {
-        true => ui.json(&wire(cellar, folder, switch, seen.as_ref()))?,
+        true => ui.json(&WireStatus {
+            vault: saved.map(WireVault::from),
+            ..wire(cellar, folder, switch, seen.as_ref())
+        })?,
         false => {
-            let text = in_words(cellar, folder, switch, seen.as_ref(), now, ui.lang());
+            let text = in_words(cellar, folder, switch, seen.as_ref(), saved.as_ref(), now, ui.lang());
             ui.say(&text)?;
         }
     }
@@ -126,6 +141,18 @@ fn wire<'a>(cellar: &Cellar, folder: &'a Path, switch: Switch, seen: Option<&'a 
         version: env!("CARGO_PKG_VERSION"),
         folder,
         store: seen.map(WireSeen::from),
+        vault: None,
+    }
+}
+
+impl From<SafeSeen> for WireVault {
+    fn from(saved: SafeSeen) -> WireVault {
+        WireVault {
+            snapshots: saved.snapshots,
+            bytes: saved.bytes,
+            oldest_at: saved.oldest.map(time::iso),
+            oldest_at_ms: saved.oldest,
+        }
     }
 }
 
@@ -152,6 +179,7 @@ fn in_words(
     folder: &Path,
     switch: Switch,
     seen: Option<&Seen>,
+    saved: Option<&SafeSeen>,
     now: u64,
     lang: Lang,
 ) -> String {
@@ -168,8 +196,10 @@ fn in_words(
     }
     rows.push((name("mode", "模式"), mode));
     let folder = plain::line(&folder.to_string_lossy()).into_owned();
+    let safe = saved.map(|saved| (name("safe", "保险库"), saved.in_words(now, lang)));
     let Some(seen) = seen else {
         rows.push((name("store", "存储"), folder));
+        rows.extend(safe);
         rows.push((name("today", "今天"), name("nothing is recorded yet", "尚无记录").to_owned()));
         return laid_out(&rows);
     };
@@ -180,6 +210,7 @@ fn in_words(
         (bytes, Lang::Zh) => format!("，暂存区有 {}", removed::size(bytes)),
     };
     rows.push((name("store", "存储"), format!("{folder} ({size}{waiting})")));
+    rows.extend(safe);
     rows.push((name("today", "今天"), today(&seen.today, lang)));
     for (index, host) in seen.hosts.iter().enumerate() {
         let label = if index == 0 { name("last heard", "最近收到") } else { "" };

@@ -6,6 +6,7 @@ mod entries;
 mod finding;
 mod heard;
 mod house;
+mod safe;
 mod self_test;
 mod store;
 mod trust;
@@ -42,6 +43,7 @@ impl<'a> Doctor<'a> {
         self.look_at_the_house();
         self.try_the_program();
         self.look_at_the_store();
+        self.look_at_the_safe();
         self.look_at_our_times();
         let places = Places::here();
         let ledger = self.cellar.folder().ok().map(Ledger::read);
