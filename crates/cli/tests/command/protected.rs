@@ -370,9 +370,10 @@ fn calls_at_the_same_time_and_those_of_sub_agents_are_all_saved() {
     let calls = [("a", "one", Value::Null), ("b", "two", json!("helper")), ("c", "three", json!("other"))];
     std::thread::scope(|scope| {
         for (id, folder, agent) in &calls {
-            scope.spawn(|| {
+            let world = &world;
+            scope.spawn(move || {
                 let command = format!("rm -rf {folder}");
-                let mut asked = payload(&world, "claude", false, id, &command);
+                let mut asked = payload(world, "claude", false, id, &command);
                 asked["agent_id"] = agent.clone();
                 assert_eq!(world.run(&["hook", "claude"], asked.to_string()).stdout(), "");
             });
