@@ -335,7 +335,7 @@ fn a_safe_that_is_damaged_is_our_fault_and_stops_nobody() {
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let world = project("").with("work/src/locked.txt", "locked\n");
-    fs::set_permissions(world.path("work/src/locked.txt"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(world.path("work/src/locked.txt"), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(world.path("work/src/locked.txt")).is_ok() {
         // Whoever is root can read everything: then there is nothing to warn of.
         let said = call(&world, "claude", &[], "a", "rm -rf src");
