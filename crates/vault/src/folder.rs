@@ -241,15 +241,32 @@ impl Folder {
         File::open(&path).and_then(|folder| folder.sync_all()).map_err(VaultError::io("write", &path))
     }
 
+    /// Is there anything that is not finished, or never was?
+    pub(crate) fn is_littered(&self) -> Result<bool, VaultError> {
+        Ok(!self.unfinished_ones()?.is_empty())
+    }
+
     /// Removes what was never finished. Only for those who work alone: then nobody is still at it.
     pub(crate) fn sweep(&self, _alone: &Held) -> Result<(), VaultError> {
-        for room in [Room::Snapshots, Room::Manifests, Room::Packs] {
-            for name in self.names(room)?.iter().filter(|name| name.starts_with(UNFINISHED)) {
-                let path = self.room(room).join(name);
-                fs::remove_file(&path).map_err(VaultError::io("remove", &path))?;
+        for path in self.unfinished_ones()? {
+            match fs::remove_file(&path) {
+                // Whoever gets a number does not work alone, and may have finished just now.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(VaultError::io("remove", &path)(error));
+                }
+                Ok(()) | Err(_) => {}
             }
         }
         Ok(())
+    }
+
+    fn unfinished_ones(&self) -> Result<Vec<PathBuf>, VaultError> {
+        let mut found = Vec::new();
+        for room in [Room::Snapshots, Room::Manifests, Room::Packs] {
+            let names = self.names(room)?.into_iter().filter(|name| name.starts_with(UNFINISHED));
+            found.extend(names.map(|name| self.room(room).join(name)));
+        }
+        Ok(found)
     }
 
     /// How many bytes all of it takes.

@@ -4,13 +4,18 @@
 //! nothing, reads no settings, and time comes in as an argument. It holds the exact bytes of files, secrets included: its
 //! folder is for its owner alone.
 
+mod check;
+mod collect;
 mod entry;
 mod error;
+mod expiry;
 mod folder;
 mod keep;
 mod manifest;
+mod needs;
 mod pack;
 mod policy;
+mod repack;
 mod restored;
 mod retention;
 mod scopes;
@@ -18,6 +23,8 @@ mod snapshot;
 mod stored_snapshot;
 mod take;
 mod tree;
+#[cfg(test)]
+mod upkeep_tests;
 mod vault;
 mod walk;
 mod watch;

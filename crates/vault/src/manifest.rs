@@ -16,7 +16,7 @@ use crate::error::VaultError;
 use crate::folder::{Folder, Number, Room};
 
 const MAGIC: &[u8; 8] = b"USMANIF1";
-const HEADER: usize = 8 + 8 + 4 + 4 + 8;
+pub(crate) const HEADER: usize = 8 + 8 + 4 + 4 + 8;
 const TRAILER: usize = 32;
 /// What one entry takes on disk.
 const ENTRY: usize = 100;
@@ -24,6 +24,12 @@ const ENTRY: usize = 100;
 pub(crate) const LONGEST_CHAIN: u32 = 16;
 /// An entry without attributes.
 const NONE: u32 = u32::MAX;
+
+/// The number of the manifest below, as the beginning of a manifest says it; nobody has checked that it is whole.
+pub(crate) fn base_in(beginning: &[u8; HEADER]) -> Option<Number> {
+    let base = beginning[8..16].iter().rev().fold(0, |all, byte| all << 8 | Number::from(*byte));
+    (base != 0).then_some(base)
+}
 
 /// The path of something in a folder.
 pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
@@ -152,6 +158,11 @@ impl Manifest {
         self.layers.last().map_or(0, |layer| layer.depth)
     }
 
+    /// The numbers of the manifests below it.
+    pub(crate) fn bases(&self) -> impl Iterator<Item = Number> {
+        self.layers.iter().filter_map(|layer| layer.base())
+    }
+
     /// The folder at a path, as it was.
     pub(crate) fn folder(&self, path: &[u8]) -> Option<FolderView<'_>> {
         let place = *self.folders.get(path)?;
@@ -200,7 +211,8 @@ impl Manifest {
             for seen in folder.iter() {
                 let whole = join(&path, seen.name);
                 see(&whole, &seen)?;
-                if seen.entry.kind() == crate::entry::Kind::Folder {
+                // What a layer below says of a folder that is no longer held is not part of this one.
+                if seen.entry.kind() == crate::entry::Kind::Folder && seen.entry.is_held() {
                     waiting.push(whole);
                 }
             }

@@ -57,6 +57,11 @@ impl Place {
         u64::from(self.stored) + HEADER as u64
     }
 
+    /// Where it stands: contents that were kept together stand together.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Is it stored as it is?
     pub(crate) fn is_plain(&self) -> bool {
         self.codec == Codec::Plain
@@ -206,6 +211,8 @@ impl PackWriter {
 pub(crate) struct Pack {
     pub(crate) number: Number,
     pub(crate) path: PathBuf,
+    /// Is its index what was written? Where it is not, it may hold more than it still tells.
+    pub(crate) is_whole: bool,
     file: File,
     /// Rows sorted by hash.
     index: Vec<u8>,
@@ -220,11 +227,12 @@ impl Pack {
             Ok((file, index))
         };
         let (file, index) = read().map_err(VaultError::io("read", &path))?;
+        let is_whole = index.is_some();
         let index = match index {
             Some(index) => index,
             None => rebuilt(&file).map_err(VaultError::io("read", &path))?,
         };
-        Ok(Pack { number, path, file, index })
+        Ok(Pack { number, path, is_whole, file, index })
     }
 
     /// All contents, in the order of their hashes.

@@ -25,8 +25,10 @@ pub struct Collected {
     pub before: u64,
     /// Bytes in the safe after.
     pub after: u64,
-    /// Somebody else is at work in the safe: what is left is removed another time.
+    /// Somebody else is at work in the safe, or it was ended early: what is left is removed another time.
     pub left_busy: bool,
+    /// Snapshots whose own lists are damaged. While they are there, nothing is removed that they may need.
+    pub blocked_by: Vec<SnapshotId>,
 }
 
 /// Something in the safe that is not as it was written.

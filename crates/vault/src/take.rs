@@ -97,7 +97,7 @@ pub(crate) fn conclude_where(
     reserve: Reserve,
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
-    let Taken { mut stored, manifest } = taken;
+    let Taken { stored, manifest } = taken;
     let (scopes, like) = again(folder, &stored)?;
     let policy = policy(folder, &stored, like.as_ref());
     let known = Known::new(Some(stored.before), manifest, true);
@@ -107,6 +107,9 @@ pub(crate) fn conclude_where(
         false => stored.before,
     };
     let (manifest, after, _) = seen.commit(folder, number)?;
+    // Somebody may have pinned it in the meantime.
+    let _at_the_desk = folder.desk()?;
+    let mut stored = StoredSnapshot::read(folder, stored.id())?;
     stored.conclude(after);
     stored.write(folder)?;
     folder.settle(Room::Snapshots)?;

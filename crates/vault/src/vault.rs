@@ -11,6 +11,7 @@ use crate::stored_snapshot::StoredSnapshot;
 use crate::take;
 use crate::watch::{Progress, Stage, Watch};
 use crate::wish::{Choice, Wish};
+use crate::{check, collect};
 
 /// An opened safe.
 #[derive(Debug, Clone)]
@@ -47,9 +48,14 @@ impl Vault {
         Ok(take::conclude(&self.folder, id, now, reserve, watch)?.stored.to_snapshot())
     }
 
-    /// All snapshots, the oldest first.
+    /// All snapshots that can be read, the oldest first.
     pub fn snapshots(&self) -> Result<Vec<Snapshot>, VaultError> {
-        Ok(StoredSnapshot::all(&self.folder)?.iter().map(StoredSnapshot::to_snapshot).collect())
+        collect::snapshots(&self.folder)
+    }
+
+    /// Those whose own record is damaged, the oldest first. They cannot be restored; they can be removed by hand.
+    pub fn unreadable(&self) -> Result<Vec<SnapshotId>, VaultError> {
+        collect::unreadable(&self.folder)
     }
 
     /// One of them.
@@ -95,26 +101,22 @@ impl Vault {
 
     /// Reads everything that snapshots need, and compares it with what was written. All snapshots where none is named.
     pub fn check(&self, ids: &[SnapshotId], watch: &dyn Watch) -> Result<Checked, VaultError> {
-        let _ = (ids, watch);
-        Ok(Checked::default())
+        check::check(&self.folder, ids, watch)
     }
 
     /// Keeps a snapshot until somebody removes it, or no longer does.
     pub fn pin(&self, id: SnapshotId, pinned: bool) -> Result<Snapshot, VaultError> {
-        let _ = pinned;
-        Err(VaultError::NoSuchSnapshot { id })
+        collect::pin(&self.folder, id, pinned)
     }
 
     /// Removes snapshots for good, pinned ones too.
     pub fn remove(&self, ids: &[SnapshotId], watch: &dyn Watch) -> Result<Collected, VaultError> {
-        let _ = (ids, watch);
-        Ok(Collected::default())
+        collect::remove(&self.folder, ids, watch)
     }
 
     /// What has expired is removed if that can be done at once; cheap where nothing has.
     pub fn expire(&self, retention: &Retention, now: std::time::SystemTime) -> Result<Collected, VaultError> {
-        let _ = (retention, now);
-        Ok(Collected::default())
+        collect::expire(&self.folder, retention, now)
     }
 
     /// What `collect` would remove.
@@ -123,8 +125,7 @@ impl Vault {
         retention: &Retention,
         now: std::time::SystemTime,
     ) -> Result<Vec<SnapshotId>, VaultError> {
-        let _ = (retention, now);
-        Ok(Vec::new())
+        collect::expired(&self.folder, retention, now)
     }
 
     /// Removes what has expired, writes half-empty files anew, and gives the space back.
@@ -134,8 +135,7 @@ impl Vault {
         now: std::time::SystemTime,
         watch: &dyn Watch,
     ) -> Result<Collected, VaultError> {
-        let _ = (retention, now, watch);
-        Ok(Collected::default())
+        collect::collect(&self.folder, retention, now, watch)
     }
 
     /// How many bytes it holds.

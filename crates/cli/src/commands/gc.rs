@@ -122,7 +122,12 @@ fn snapshots(
     let (retention, now) = (safe.retention(), SystemTime::now());
     if dry_run {
         let (snapshots, size) = (vault.expired(&retention, now)?, vault.size()?);
-        return Ok(Some(unstuck_vault::Collected { snapshots, before: size, after: size, left_busy: false }));
+        return Ok(Some(unstuck_vault::Collected {
+            snapshots,
+            before: size,
+            after: size,
+            ..unstuck_vault::Collected::default()
+        }));
     }
     let onlooker = Onlooker::new(lang);
     let collected = safe.open()?.collect(&retention, now, &onlooker)?;

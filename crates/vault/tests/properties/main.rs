@@ -1,0 +1,268 @@
+//! Random trees, random deeds, snapshots, restores and removals in between: what a snapshot held comes back to the last
+//! detail, and so does what was there before it came back.
+
+mod deeds;
+mod listing;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use deeds::{A_DAY, Deed, deed, now, perform, remove};
+use listing::Listing;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use tempfile::TempDir;
+use unstuck_vault::{
+    Choice, Origin, Rebuildable, Reserve, Restored, Retention, SnapshotId, Unwatched, Vault, VaultError, Wish,
+};
+
+const RESERVE: Reserve = Reserve { max_size: u64::MAX, min_free: 0 };
+
+/// One step of a story.
+#[derive(Debug, Clone)]
+enum Step {
+    Do(Vec<Deed>),
+    Take,
+    /// The state after the deeds of the call behind the newest snapshot is recorded.
+    Conclude,
+    /// One of the snapshots is restored, which one by number.
+    Restore(u16),
+    /// The last restore is taken back, where nobody did anything since.
+    TakeBack,
+    /// Everything goes, the tree itself too.
+    Vanish,
+    Collect {
+        per_target: usize,
+    },
+    Remove(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => prop::collection::vec(deed(), 1..12).prop_map(Step::Do),
+        4 => Just(Step::Take),
+        2 => Just(Step::Conclude),
+        4 => any::<u16>().prop_map(Step::Restore),
+        2 => Just(Step::TakeBack),
+        1 => Just(Step::Vanish),
+        1 => (2..6_usize).prop_map(|per_target| Step::Collect { per_target }),
+        1 => any::<u16>().prop_map(Step::Remove),
+    ]
+}
+
+/// A tree, its safe, and what is known of both.
+struct World {
+    _temp: TempDir,
+    tree: PathBuf,
+    scopes: Vec<PathBuf>,
+    vault: Vault,
+    known: BTreeMap<SnapshotId, Listing>,
+    newest: Option<SnapshotId>,
+    /// The snapshot that the last restore saved, and what was there before.
+    saved: Option<(SnapshotId, Listing)>,
+}
+
+type Outcome = Result<(), TestCaseError>;
+
+fn said<T, E: std::fmt::Debug>(result: Result<T, E>, what: &str) -> Result<T, TestCaseError> {
+    result.map_err(|error| TestCaseError::fail(format!("{what}: {error:?}")))
+}
+
+impl World {
+    fn new(parts: bool) -> World {
+        let temp = tempfile::tempdir().unwrap();
+        let tree = temp.path().join("tree");
+        std::fs::create_dir(&tree).unwrap();
+        let vault = Vault::open(&temp.path().join("safe")).unwrap();
+        let scopes = match parts {
+            true => vec![tree.join("a"), tree.join("b"), tree.join("c")],
+            false => vec![tree.clone()],
+        };
+        World { _temp: temp, tree, scopes, vault, known: BTreeMap::new(), newest: None, saved: None }
+    }
+
+    fn listing(&self) -> Listing {
+        Listing::of(&self.scopes).unwrap()
+    }
+
+    fn deeds(&self, deeds: &[Deed]) -> Outcome {
+        std::fs::create_dir_all(&self.tree).unwrap();
+        deeds.iter().try_for_each(|deed| said(perform(&self.tree, deed), "a deed cannot be done"))
+    }
+
+    fn step(&mut self, step: &Step) -> Outcome {
+        match step {
+            Step::Do(deeds) => {
+                self.deeds(deeds)?;
+                self.saved = None;
+            }
+            Step::Take => self.take()?,
+            Step::Conclude => {
+                if let Some(id) = self.newest.filter(|id| self.known.contains_key(id)) {
+                    let snapshot = said(self.vault.conclude(id, now(), RESERVE, &Unwatched), "conclude")?;
+                    prop_assert!(snapshot.concluded);
+                }
+            }
+            Step::Restore(number) => {
+                if let Some(id) = self.pick(*number) {
+                    self.restore(id)?;
+                }
+            }
+            Step::TakeBack => self.take_back()?,
+            Step::Vanish => {
+                for scope in self.scopes.iter().filter(|scope| scope.symlink_metadata().is_ok()) {
+                    remove(scope).unwrap();
+                }
+                self.saved = None;
+            }
+            Step::Collect { per_target } => {
+                let retention = Retention { per_target: *per_target, max_age: A_DAY, max_size: u64::MAX };
+                let collected = said(self.vault.collect(&retention, now(), &Unwatched), "collect")?;
+                prop_assert_eq!(collected.blocked_by, []);
+                self.forget(&collected.snapshots);
+            }
+            Step::Remove(number) => {
+                if let Some(id) = self.pick(*number) {
+                    said(self.vault.remove(&[id], &Unwatched), "remove")?;
+                    self.forget(&[id]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pick(&self, number: u16) -> Option<SnapshotId> {
+        let at = usize::from(number).checked_rem(self.known.len())?;
+        self.known.keys().nth(at).copied()
+    }
+
+    fn forget(&mut self, ids: &[SnapshotId]) {
+        self.known.retain(|id, _| !ids.contains(id));
+        self.saved.take_if(|(id, _)| ids.contains(id));
+    }
+
+    fn take(&mut self) -> Outcome {
+        let wish = Wish {
+            scopes: self.scopes.clone(),
+            rebuildable: Rebuildable::Taken,
+            never: Vec::new(),
+            origin: Origin::Person,
+            note: String::new(),
+            reserve: RESERVE,
+            now: now(),
+        };
+        let snapshot = said(self.vault.take(&wish, &Unwatched), "take")?;
+        prop_assert_eq!(&snapshot.gaps, &[]);
+        self.known.insert(snapshot.id, self.listing());
+        self.newest = Some(snapshot.id);
+        Ok(())
+    }
+
+    fn choice(&self) -> Choice {
+        Choice { paths: Vec::new(), dry_run: false, force: false, reserve: RESERVE, now: now() }
+    }
+
+    fn restore(&mut self, id: SnapshotId) -> Outcome {
+        let before = self.listing();
+        let restored = said(self.vault.restore(id, &self.choice(), &Unwatched), "restore")?;
+        self.is_now(&self.known[&id].clone(), "restored", id)?;
+        self.note_saved(&restored, before)
+    }
+
+    fn take_back(&mut self) -> Outcome {
+        let Some((id, expected)) = self.saved.take() else { return Ok(()) };
+        let before = self.listing();
+        let restored = said(self.vault.undo(id, &self.choice(), &Unwatched), "undo")?;
+        self.is_now(&expected, "taken back", id)?;
+        self.note_saved(&restored, before)
+    }
+
+    fn note_saved(&mut self, restored: &Restored, before: Listing) -> Outcome {
+        prop_assert_eq!(&restored.kept, &[]);
+        match restored.saved {
+            Some(saved) => {
+                self.known.insert(saved, before.clone());
+                self.saved = Some((saved, before));
+            }
+            None => prop_assert!(restored.done.is_empty(), "something was changed and nothing saved"),
+        }
+        Ok(())
+    }
+
+    fn is_now(&self, expected: &Listing, what: &str, id: SnapshotId) -> Outcome {
+        match self.listing().differs_from(expected) {
+            Some(difference) => Err(TestCaseError::fail(format!("{what} {id}:\n{difference}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that was promised is still there.
+    fn end(&mut self) -> Outcome {
+        let checked = said(self.vault.check(&[], &Unwatched), "check")?;
+        prop_assert_eq!(checked.damages, []);
+        let there: Vec<SnapshotId> = self.vault.snapshots().unwrap().iter().map(|found| found.id).collect();
+        for id in self.known.keys().copied().collect::<Vec<_>>() {
+            prop_assert!(there.contains(&id), "{} is gone", id);
+            self.restore(id)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many stories are told; more of them with `UNSTUCK_VAULT_CASES`.
+#[allow(clippy::disallowed_methods, reason = "a test has no other way to be told")]
+fn config() -> ProptestConfig {
+    let cases = std::env::var("UNSTUCK_VAULT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn what_a_snapshot_held_comes_back_to_the_last_detail(
+        parts in prop::bool::weighted(0.3),
+        first in prop::collection::vec(deed(), 0..25),
+        steps in prop::collection::vec(step(), 1..10),
+    ) {
+        let mut world = World::new(parts);
+        world.deeds(&first)?;
+        world.take()?;
+        for step in &steps {
+            world.step(step)?;
+        }
+        world.end()?;
+    }
+
+    #[test]
+    fn a_call_is_undone_and_redone_exactly(
+        first in prop::collection::vec(deed(), 0..25),
+        call in prop::collection::vec(deed(), 0..15),
+    ) {
+        let mut world = World::new(false);
+        world.deeds(&first)?;
+        world.take()?;
+        let before = world.listing();
+        world.deeds(&call)?;
+        let after = world.listing();
+        let id = world.newest.unwrap();
+        let snapshot = said(world.vault.conclude(id, now(), RESERVE, &Unwatched), "conclude")?;
+        prop_assert_eq!(snapshot.changed, Some(before != after || snapshot.changed == Some(true)));
+        let undone = said(world.vault.undo(id, &world.choice(), &Unwatched), "undo")?;
+        prop_assert_eq!(&undone.kept, &[]);
+        world.is_now(&before, "undone", id)?;
+        if let Some(saved) = undone.saved {
+            let redone = said(world.vault.undo(saved, &world.choice(), &Unwatched), "redo")?;
+            prop_assert_eq!(&redone.kept, &[]);
+            world.is_now(&after, "redone", saved)?;
+        }
+    }
+}
+
+#[test]
+fn there_is_nothing_to_take_back_in_a_new_safe() {
+    let world = World::new(false);
+    let wrong = world.vault.restore(SnapshotId(1), &world.choice(), &Unwatched).unwrap_err();
+    assert!(matches!(wrong, VaultError::NoSuchSnapshot { id: SnapshotId(1) }));
+    assert!(Path::new(world.vault.folder()).exists());
+}
