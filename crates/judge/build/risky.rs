@@ -44,6 +44,8 @@ struct Row {
     input: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     rebuildable: bool,
+    #[serde(default)]
+    links: bool,
     takes: Vec<Takes>,
     #[serde(default)]
     values: Vec<String>,
@@ -104,14 +106,14 @@ pub fn compile(rules: &Path, out: &Path) {
     let mut code = String::from("pub(super) static ROWS: &[Row] = &[\n");
     for (at, row) in file.risk.iter().enumerate() {
         check(row, &file.risk[..at]);
-        let Row { id, why, counts, any, without, bare, says, unless, rebuildable, .. } = row;
+        let Row { id, why, counts, any, without, bare, says, unless, rebuildable, links, .. } = row;
         let input: Vec<String> =
             row.input.iter().map(|(field, values)| format!("({field:?}, &{values:?})")).collect();
         let takes: Vec<String> = row.takes.iter().map(|takes| format!("Takes::{takes:?}")).collect();
         let _ = writeln!(
             code,
             "Row {{ id: {id:?}, why: [{:?}, {:?}], counts: Counts::{counts:?}, any: &{any:?}, without: &{without:?}, \
-             bare: {bare}, says: &{says:?}, unless: &{unless:?}, input: &[{}], rebuildable: {rebuildable}, \
+             bare: {bare}, says: &{says:?}, unless: &{unless:?}, input: &[{}], rebuildable: {rebuildable}, links: {links}, \
              takes: &[{}], values: &{:?}, names: &{:?}, fields: &{:?} }},",
             why.en,
             why.zh,

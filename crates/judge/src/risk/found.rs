@@ -33,10 +33,6 @@ impl Manner {
     pub(super) fn surely(row: usize) -> Manner {
         Manner { row, only_if_there: false }
     }
-
-    fn row(self) -> &'static Row {
-        &ROWS[self.row]
-    }
 }
 
 impl Found {
@@ -47,12 +43,17 @@ impl Found {
             Some(first) if rank(first) <= rank(manner.row) => first,
             Some(_) | None => manner.row,
         });
-        let target =
-            Target { at, rebuildable: manner.row().rebuildable, only_if_there: manner.only_if_there };
+        let row = &ROWS[manner.row];
+        let target = Target {
+            at,
+            rebuildable: row.rebuildable,
+            only_if_there: manner.only_if_there,
+            through_links: !row.links,
+        };
         if self.targets.len() >= TARGETS_MAX {
             let at = At::Workspace { from: Folder::default() };
             self.targets.clear();
-            self.targets.push(Target { at, rebuildable: target.rebuildable, only_if_there: true });
+            self.targets.push(Target { at, only_if_there: true, ..target.clone() });
         }
         if !self.targets.contains(&target) {
             self.targets.push(target);

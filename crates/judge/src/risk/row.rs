@@ -15,6 +15,7 @@ pub(super) struct Row {
     pub unless: &'static [&'static str],
     pub input: &'static [(&'static str, &'static [&'static str])],
     pub rebuildable: bool,
+    pub links: bool,
     pub takes: &'static [Takes],
     pub values: &'static [&'static str],
     pub names: &'static [&'static str],

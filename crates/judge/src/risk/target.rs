@@ -10,6 +10,8 @@ pub struct Target {
     /// Where nothing is there: whether it is no target at all (a word that may be no path), or one that the call makes, so
     /// that to take the call back is to remove it. Where nothing of all targets is there, nothing is at risk.
     pub only_if_there: bool,
+    /// Where it is a link: whether what it leads to is changed, too. Who removes a link leaves that alone.
+    pub through_links: bool,
 }
 
 /// The place of a target, relative to the folder the call is made in.
