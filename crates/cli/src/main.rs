@@ -2,7 +2,6 @@
 
 mod agents;
 mod alive;
-#[allow(dead_code, reason = "the hooks are about to ask")]
 mod at_risk;
 mod call_page;
 mod cellar;
@@ -19,6 +18,7 @@ mod exit;
 mod explain;
 mod find_session;
 mod knowledge;
+mod last_word;
 mod lines;
 mod machine;
 mod moment;
