@@ -75,6 +75,8 @@ impl<'a> Arena<'a> {
     pub fn enter(peers: &'a Peers, case: &Case, scratch: &Path) -> Result<Arena<'a>, Fault> {
         fs::create_dir_all(scratch)?;
         let tree = Tree::make(case.kind, scratch.join("tree"))?;
+        // All who come find the tree in memory.
+        peers.snapshot(Who::ReadAll, scratch, &tree.root, "")?;
         Ok(Arena { peers, tree, scratch: scratch.to_owned(), places: Vec::new(), number: 0 })
     }
 
@@ -186,9 +188,14 @@ impl<'a> Arena<'a> {
         let place = match who {
             // A copy is never brought up to date, but made anew.
             Who::Copy => self.fresh_place(who)?,
-            Who::Unstuck | Who::StatWalk | Who::ReadAll | Who::Tar | Who::Git | Who::Restic | Who::Borg => {
-                self.place(who)?
-            }
+            Who::Unstuck
+            | Who::Safe
+            | Who::StatWalk
+            | Who::ReadAll
+            | Who::Tar
+            | Who::Git
+            | Who::Restic
+            | Who::Borg => self.place(who)?,
         };
         rest()?;
         let name = self.name();

@@ -100,18 +100,21 @@ impl Case {
     /// How often somebody's turn comes.
     fn rounds(&self, who: Who, row: Row) -> usize {
         let Pace { first, again, restored, rebuilt } = self.pace;
-        let is_one_file = match self.kind {
-            Kind::Random { .. } | Kind::Sparse { .. } => true,
-            Kind::Small { .. } | Kind::Repository => false,
+        let (is_one_file, is_sparse) = match self.kind {
+            Kind::Random { .. } => (true, false),
+            Kind::Sparse { .. } => (true, true),
+            Kind::Small { .. } | Kind::Repository => (false, false),
         };
         let takes_part = match who {
-            Who::Unstuck | Who::StatWalk | Who::ReadAll | Who::Tar => true,
+            Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll => true,
+            // It would write out all holes.
+            Who::Tar => !is_sparse,
             Who::Copy => first[1] > 0 || is_one_file,
             Who::Git | Who::Restic | Who::Borg => first[1] > 0,
         };
         match (row, who) {
             _ if !takes_part => 0,
-            (Row::First, Who::Unstuck | Who::StatWalk | Who::ReadAll | Who::Tar) => first[0],
+            (Row::First, Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll | Who::Tar) => first[0],
             (Row::First, Who::Copy | Who::Git | Who::Restic | Who::Borg) => first[1].max(1),
             // They do the same again as the first time.
             (Row::NoChange | Row::Changed(_), Who::ReadAll | Who::Copy | Who::Tar) => 0,
@@ -122,7 +125,7 @@ impl Case {
                 0
             }
             (Row::Restored(Amount::OneFile), Who::Git) if is_one_file => 1,
-            (Row::NoChange | Row::Changed(_), Who::Unstuck | Who::StatWalk | Who::Git) => again[0],
+            (Row::NoChange | Row::Changed(_), Who::Unstuck | Who::Safe | Who::StatWalk | Who::Git) => again[0],
             (Row::NoChange | Row::Changed(_), Who::Restic | Who::Borg) => again[1],
             (Row::Restored(_), Who::Unstuck | Who::Git) => restored,
             // They write all of it again whatever has changed, some by deleting every file first: that is the last column.
@@ -132,7 +135,7 @@ impl Case {
             // Neither is quick; where files are not that many, they are shown.
             (Row::Rebuilt, Who::Restic | Who::Borg) if self.pace.first[1] > 1 => rebuilt[1],
             (Row::Rebuilt, Who::Restic | Who::Borg) => 0,
-            (Row::Restored(_) | Row::Rebuilt, Who::StatWalk | Who::ReadAll) => 0,
+            (Row::Restored(_) | Row::Rebuilt, Who::Safe | Who::StatWalk | Who::ReadAll) => 0,
         }
     }
 }
@@ -146,6 +149,7 @@ pub fn bench(options: &Options) -> Result<(), Fault> {
         (true, _) => ("vault, big", vec![vec![MILLION], vec![SPARSE]]),
     };
     let mut report = machine();
+    println!("{report}");
     let mut measured: Vec<Measurements> = Vec::new();
     for cases in groups {
         let scratch = Scratch::make()?;
@@ -154,21 +158,18 @@ pub fn bench(options: &Options) -> Result<(), Fault> {
             println!("{} …", case.title);
             let made = Arena::enter(&peers, &case, &scratch.path.join(number.to_string()));
             let of_case = made.map(|mut arena| arena.measure(&case));
-            match of_case {
-                Ok(of_case) => {
-                    let table = table::tables(&of_case)?;
-                    println!("{table}");
-                    report += &table;
-                    measured.push(of_case);
-                }
-                Err(fault) => report += &format!("\n### {}\n\nNot measured: {fault}.\n", case.title),
-            }
+            let table = match &of_case {
+                Ok(of_case) => table::tables(of_case)?,
+                Err(fault) => format!("\n### {}\n\nNot measured: {fault}.\n", case.title),
+            };
+            println!("{table}");
+            report += &table;
+            measured.extend(of_case);
         }
     }
-    report += &table::aims(&measured)?;
-    report += &table::versions();
-    report += &format!("At the end: {}.\n", load());
-    println!("{report}");
+    let end = table::aims(&measured) + &table::versions() + &format!("At the end: {}.\n", load());
+    println!("{end}");
+    report += &end;
     match options.write {
         true => write_page(&[Section { mark, report }]),
         false => Ok(()),

@@ -14,6 +14,8 @@ use crate::{Fault, project};
 pub enum Who {
     /// `unstuck snapshot` and `unstuck restore`.
     Unstuck,
+    /// The safe alone, in a program that does nothing else.
+    Safe,
     /// Lists every folder and asks for the state of every entry: nobody can know of a change with less.
     StatWalk,
     /// Also reads every byte: nobody can take a first snapshot with less.
@@ -39,6 +41,7 @@ impl Who {
     pub fn snapshot_name(self) -> &'static str {
         match self {
             Who::Unstuck => "`unstuck snapshot`",
+            Who::Safe => "`Vault::take`, nothing else",
             Who::StatWalk => "floor: parallel stat walk",
             Who::ReadAll => "floor: parallel read of all bytes",
             Who::Copy => "`cp -a`",
@@ -53,7 +56,7 @@ impl Who {
     pub fn restore_name(self) -> &'static str {
         match self {
             Who::Unstuck => "`unstuck restore`",
-            Who::StatWalk | Who::ReadAll => self.snapshot_name(),
+            Who::Safe | Who::StatWalk | Who::ReadAll => self.snapshot_name(),
             Who::Copy => "`cp -a` back",
             Who::Tar => "`tar -xf`",
             Who::Git => "`git reset --hard`",
@@ -66,14 +69,20 @@ impl Who {
     pub fn keeps_many_files(self) -> bool {
         match self {
             Who::Copy | Who::Git => true,
-            Who::Unstuck | Who::StatWalk | Who::ReadAll | Who::Tar | Who::Restic | Who::Borg => false,
+            Who::Unstuck
+            | Who::Safe
+            | Who::StatWalk
+            | Who::ReadAll
+            | Who::Tar
+            | Who::Restic
+            | Who::Borg => false,
         }
     }
 
     /// The program that has to be there, and how it tells its version.
     fn asks_for(self) -> Option<[&'static str; 2]> {
         match self {
-            Who::Unstuck | Who::StatWalk | Who::ReadAll => None,
+            Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll => None,
             Who::Copy => Some(["cp", "--version"]),
             Who::Tar => Some(["tar", "--version"]),
             Who::Git => Some(["git", "--version"]),
@@ -97,11 +106,13 @@ impl Who {
 /// What everybody needs to be started.
 pub struct Peers {
     /// The binary that people get.
-    pub unstuck: PathBuf,
+    unstuck: PathBuf,
+    /// The example that is the safe alone.
+    take: PathBuf,
     /// The example that sets the floors.
-    pub walk_tree: PathBuf,
+    walk_tree: PathBuf,
     /// A home without settings.
-    pub home: PathBuf,
+    home: PathBuf,
 }
 
 /// One snapshot or restore: its commands, and the folder they run in.
@@ -124,7 +135,10 @@ impl Peers {
     /// Builds what is measured, in the profile that people get.
     pub fn build(binary: Option<&Path>, home: PathBuf) -> Result<Peers, Fault> {
         fs::create_dir_all(&home)?;
-        let floors = project::build(&["--release", "--package", "xtask", "--example", "walk_tree"])?;
+        let example = |package: &str, name: &str| -> Result<PathBuf, Fault> {
+            let built = project::build(&["--release", "--package", package, "--example", name])?;
+            built.into_iter().next().ok_or_else(|| format!("cargo built no {name}").into())
+        };
         let built = match binary {
             Some(binary) => binary.canonicalize()?,
             None => project::unstuck()?,
@@ -132,14 +146,21 @@ impl Peers {
         // A copy, as an installer makes it: what the linker wrote lies in small pieces in the system's cache.
         let unstuck = home.join("unstuck");
         fs::copy(built, &unstuck)?;
-        Ok(Peers { unstuck, walk_tree: floors.into_iter().next().ok_or("cargo built no walk_tree")?, home })
+        Ok(Peers {
+            unstuck,
+            take: example("unstuck-vault", "take")?,
+            walk_tree: example("xtask", "walk_tree")?,
+            home,
+        })
     }
 
     /// Makes an empty place to keep snapshots in; not timed.
     pub fn settle_in(&self, who: Who, place: &Path) -> Result<(), Fault> {
         fs::create_dir_all(place)?;
         let step = match who {
-            Who::Unstuck | Who::StatWalk | Who::ReadAll | Who::Copy | Who::Tar => return Ok(()),
+            Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll | Who::Copy | Who::Tar => {
+                return Ok(());
+            },
             Who::Git => words(["git", "init", "--quiet", "--bare", "."]),
             Who::Restic => words(["restic", "--quiet", "--repo", ".", "init"]),
             Who::Borg => words(["borg", "init", "--encryption", "none", "."]),
@@ -152,11 +173,11 @@ impl Peers {
         let mut order = Order { steps: Vec::new(), folder: root.to_owned() };
         order.steps = match who {
             Who::Unstuck => vec![self.unstuck(place, &["snapshot".into(), root.into(), "--json".into()])],
+            Who::Safe => vec![vec![self.take.clone().into(), place.into(), root.into()]],
             Who::StatWalk => vec![vec![self.walk_tree.clone().into(), "stat".into(), root.into()]],
             Who::ReadAll => vec![vec![self.walk_tree.clone().into(), "read".into(), root.into()]],
             Who::Copy => vec![vec!["cp".into(), "-a".into(), root.into(), place.join("copy").into()]],
-            // Holes are asked for: without it, tar would write them out.
-            Who::Tar => vec![vec!["tar".into(), "-Scf".into(), place.join("tree.tar").into(), ".".into()]],
+            Who::Tar => vec![vec!["tar".into(), "-cf".into(), place.join("tree.tar").into(), ".".into()]],
             Who::Git => vec![git(place, root, &["add", "-A"]), git(place, root, &["write-tree"])],
             Who::Restic => {
                 vec![vec![
@@ -176,9 +197,14 @@ impl Peers {
                 let answer: serde_json::Value = serde_json::from_str(said.trim())?;
                 answer["id"].as_str().ok_or_else(|| format!("it named no snapshot: {said}"))?.to_owned()
             }
-            Who::StatWalk | Who::ReadAll | Who::Copy | Who::Tar | Who::Git | Who::Restic | Who::Borg => {
-                name.to_owned()
-            }
+            Who::Safe
+            | Who::StatWalk
+            | Who::ReadAll
+            | Who::Copy
+            | Who::Tar
+            | Who::Git
+            | Who::Restic
+            | Who::Borg => name.to_owned(),
         };
         Ok(Run { took: measured.took, peak: measured.peak, id })
     }
@@ -201,7 +227,7 @@ impl Peers {
                 folder = self.home.clone();
                 self.unstuck(place, &["restore".into(), id.into(), "--json".into()])
             }
-            Who::StatWalk | Who::ReadAll => return Err("a floor restores nothing".into()),
+            Who::Safe | Who::StatWalk | Who::ReadAll => return Err("it restores nothing".into()),
             Who::Copy => vec!["cp".into(), "-aT".into(), place.join("copy").into(), root.into()],
             Who::Tar => vec!["tar".into(), "-xpf".into(), place.join("tree.tar").into()],
             Who::Git => git(place, root, &["reset", "--quiet", "--hard"]),
