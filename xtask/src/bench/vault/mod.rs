@@ -125,7 +125,9 @@ impl Case {
                 0
             }
             (Row::Restored(Amount::OneFile), Who::Git) if is_one_file => 1,
-            (Row::NoChange | Row::Changed(_), Who::Unstuck | Who::Safe | Who::StatWalk | Who::Git) => again[0],
+            (Row::NoChange | Row::Changed(_), Who::Unstuck | Who::Safe | Who::StatWalk | Who::Git) => {
+                again[0]
+            }
             (Row::NoChange | Row::Changed(_), Who::Restic | Who::Borg) => again[1],
             (Row::Restored(_), Who::Unstuck | Who::Git) => restored,
             // They write all of it again whatever has changed, some by deleting every file first: that is the last column.

@@ -69,13 +69,9 @@ impl Who {
     pub fn keeps_many_files(self) -> bool {
         match self {
             Who::Copy | Who::Git => true,
-            Who::Unstuck
-            | Who::Safe
-            | Who::StatWalk
-            | Who::ReadAll
-            | Who::Tar
-            | Who::Restic
-            | Who::Borg => false,
+            Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll | Who::Tar | Who::Restic | Who::Borg => {
+                false
+            }
         }
     }
 
@@ -160,7 +156,7 @@ impl Peers {
         let step = match who {
             Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll | Who::Copy | Who::Tar => {
                 return Ok(());
-            },
+            }
             Who::Git => words(["git", "init", "--quiet", "--bare", "."]),
             Who::Restic => words(["restic", "--quiet", "--repo", ".", "init"]),
             Who::Borg => words(["borg", "init", "--encryption", "none", "."]),

@@ -184,6 +184,7 @@ pub fn aims(measured: &[Measurements]) -> String {
     let floor =
         Aim::compare(measured, Row::NoChange, (Who::Unstuck, Who::StatWalk), |ratio| ratio <= AIM_FLOOR);
     text += &floor.line(&format!("Nothing changed: at most {AIM_FLOOR} × the stat walk"));
+    let safe = Aim::compare(measured, Row::NoChange, (Who::Safe, Who::StatWalk), |ratio| ratio <= AIM_FLOOR);
     text += &safe.line("The same of the safe alone");
     let git = Aim::compare(measured, Row::NoChange, (Who::Git, Who::Unstuck), |ratio| ratio >= AIM_GIT);
     text += &git.line(&format!("Nothing changed: at least {AIM_GIT} × faster than git"));
