@@ -71,7 +71,7 @@ impl Row {
 }
 
 const QUICK: Pace = Pace { first: [2, 1], again: [5, 1], restored: 3, rebuilt: [1, 1] };
-const SMALL: Pace = Pace { first: [5, 3], again: [11, 3], restored: 7, rebuilt: [3, 1] };
+const SMALL: Pace = Pace { first: [5, 2], again: [11, 2], restored: 7, rebuilt: [3, 1] };
 const LARGE: Pace = Pace { first: [3, 1], again: [7, 1], restored: 5, rebuilt: [2, 1] };
 const HUGE: Pace = Pace { first: [2, 0], again: [5, 0], restored: 3, rebuilt: [1, 0] };
 

@@ -34,8 +34,17 @@ pub enum Who {
 
 impl Who {
     /// All of them, in the order of the tables.
-    pub const ALL: [Who; 8] =
-        [Who::Unstuck, Who::StatWalk, Who::ReadAll, Who::Tar, Who::Copy, Who::Git, Who::Restic, Who::Borg];
+    pub const ALL: [Who; 9] = [
+        Who::Unstuck,
+        Who::Safe,
+        Who::StatWalk,
+        Who::ReadAll,
+        Who::Tar,
+        Who::Copy,
+        Who::Git,
+        Who::Restic,
+        Who::Borg,
+    ];
 
     /// What takes a snapshot.
     pub fn snapshot_name(self) -> &'static str {
@@ -107,6 +116,8 @@ pub struct Peers {
     take: PathBuf,
     /// The example that sets the floors.
     walk_tree: PathBuf,
+    /// This program, which runs them and looks at the clock.
+    clock: PathBuf,
     /// A home without settings.
     home: PathBuf,
 }
@@ -139,23 +150,31 @@ impl Peers {
             Some(binary) => binary.canonicalize()?,
             None => project::unstuck()?,
         };
-        // A copy, as an installer makes it: what the linker wrote lies in small pieces in the system's cache.
-        let unstuck = home.join("unstuck");
-        fs::copy(built, &unstuck)?;
+        // Copies, as an installer makes them: what the linker wrote lies in small pieces in the system's cache, and a build that
+        // somebody starts meanwhile takes it away.
+        let copy = |from: PathBuf, name: &str| -> Result<PathBuf, Fault> {
+            let to = home.join(name);
+            fs::copy(from, &to)?;
+            Ok(to)
+        };
         Ok(Peers {
-            unstuck,
-            take: example("unstuck-vault", "take")?,
-            walk_tree: example("xtask", "walk_tree")?,
+            unstuck: copy(built, "unstuck")?,
+            take: copy(example("unstuck-vault", "take")?, "take")?,
+            walk_tree: copy(example("xtask", "walk_tree")?, "walk_tree")?,
+            clock: copy(std::env::current_exe()?, "clock")?,
             home,
         })
     }
 
-    /// Makes an empty place to keep snapshots in; not timed.
+    /// Makes a place to keep snapshots in; not timed. Ours is made by the first snapshot, so that one is of next to nothing.
     pub fn settle_in(&self, who: Who, place: &Path) -> Result<(), Fault> {
         fs::create_dir_all(place)?;
+        let nothing = self.home.join("nothing");
         let step = match who {
-            Who::Unstuck | Who::Safe | Who::StatWalk | Who::ReadAll | Who::Copy | Who::Tar => {
-                return Ok(());
+            Who::StatWalk | Who::ReadAll | Who::Copy | Who::Tar => return Ok(()),
+            Who::Unstuck | Who::Safe => {
+                fs::create_dir_all(&nothing)?;
+                return self.snapshot(who, place, &nothing, "").map(drop);
             }
             Who::Git => words(["git", "init", "--quiet", "--bare", "."]),
             Who::Restic => words(["restic", "--quiet", "--repo", ".", "init"]),
@@ -250,7 +269,7 @@ impl Peers {
 
     /// Runs it in a process that has no other children, so that the system can tell the memory of just these.
     fn run(&self, order: &Order) -> Result<(Measured, String), Fault> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(&self.clock);
         command.arg("peak-memory").args(order.steps.join(&OsString::from(Measured::THEN)));
         command.current_dir(&order.folder);
         alone(&mut command, &self.home);
