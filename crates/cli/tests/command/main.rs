@@ -33,6 +33,7 @@ mod purge;
 mod replay;
 mod restore;
 mod rules;
+mod saved_before;
 mod safe_upkeep;
 mod show;
 mod snapshot;
