@@ -25,6 +25,8 @@ mod ladder;
 mod retry;
 #[path = "build/rewrites.rs"]
 mod rewrites;
+#[path = "build/risky.rs"]
+mod risky;
 /// The modules that the judge itself reads rules with.
 #[allow(dead_code)]
 #[path = "src/rules"]
@@ -35,12 +37,13 @@ mod rules {
 }
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
-const OTHER_TABLES: [&str; 7] = [
+const OTHER_TABLES: [&str; 8] = [
     "kinds.toml",
     "remedies.toml",
     "commands.toml",
     "retry.toml",
     "rewrites.toml",
+    "risky.toml",
     "ladder.toml",
     "ladder-texts.toml",
 ];
@@ -56,6 +59,7 @@ fn main() {
     ladder::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     rewrites::compile(&rules_dir, Path::new(&out_dir));
+    risky::compile(&rules_dir, Path::new(&out_dir));
     pack_rules(&rules_dir, Path::new(&out_dir));
     let code = kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");

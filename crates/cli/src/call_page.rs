@@ -64,7 +64,7 @@ impl CallPage {
         let mut page = String::new();
         self.header(&mut page, &words, now, lang);
         let sections: [(&str, String); 7] = [
-            (words.life, self.life()),
+            (words.life, self.life(&words)),
             (words.attempts, self.attempts(lang)),
             (words.diagnosis, self.diagnosis(&words, lang)),
             (words.said, self.said(lang)),
@@ -135,11 +135,14 @@ impl CallPage {
         }
     }
 
-    fn life(&self) -> String {
+    fn life(&self, words: &Words) -> String {
         let mut text = String::new();
         for step in LifeStep::all(&self.text.life) {
             let at = step.at.map_or_else(|| " ".repeat(20), moment::format_utc);
-            let row = format!("  {at}  {:<17} {}", plain::line(&step.state), plain::line(&step.note));
+            let saved = Some(&step.snapshot).filter(|name| !name.is_empty());
+            let saved = saved.map(|name| format!("{} {}", words.snapshot, plain::line(name)));
+            let note = saved.unwrap_or_else(|| plain::line(&step.note).into_owned());
+            let row = format!("  {at}  {:<17} {note}", plain::line(&step.state));
             let _ = writeln!(text, "{}", row.trim_end());
         }
         text
@@ -291,6 +294,7 @@ struct Words {
     recovery: &'static str,
     saved: &'static str,
     life: &'static str,
+    snapshot: &'static str,
     attempts: &'static str,
     diagnosis: &'static str,
     retry: &'static str,
@@ -318,6 +322,7 @@ impl Words {
                 recovery: "recovered",
                 saved: "saved as",
                 life: "Life",
+                snapshot: "snapshot",
                 attempts: "Attempts at the same call",
                 diagnosis: "Diagnosis",
                 retry: "retry",
@@ -341,6 +346,7 @@ impl Words {
                 recovery: "恢复",
                 saved: "已保存",
                 life: "经过",
+                snapshot: "快照",
                 attempts: "同一调用的各次尝试",
                 diagnosis: "诊断",
                 retry: "重试",

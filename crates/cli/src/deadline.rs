@@ -1,5 +1,5 @@
-//! An agent waits for its hooks, so a hook that cannot answer in time falls silent and ends. What it had not recorded yet
-//! waits in the spool for the next one.
+//! An agent waits for its hooks, so a hook that cannot answer in time falls silent and ends, but for its last word. What it
+//! had not recorded yet waits in the spool for the next one.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +12,7 @@ use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
 use crate::cellar;
+use crate::last_word::LastWord;
 
 /// When this process has to end, and what must not be lost then.
 pub(crate) struct Deadline {
@@ -22,17 +23,24 @@ pub(crate) struct Deadline {
     paused: AtomicU64,
     folder: Option<PathBuf>,
     unrecorded: Mutex<Option<Entry>>,
+    last_word: Arc<LastWord>,
 }
 
 impl Deadline {
     /// Begins to watch over this process.
-    pub(crate) fn watch(begun: Instant, limit: Duration, folder: Option<PathBuf>) -> Arc<Deadline> {
+    pub(crate) fn watch(
+        begun: Instant,
+        limit: Duration,
+        folder: Option<PathBuf>,
+        last_word: Arc<LastWord>,
+    ) -> Arc<Deadline> {
         let deadline = Arc::new(Deadline {
             begun,
             limit: AtomicU64::new(micros(limit)),
             paused: AtomicU64::new(0),
             folder,
             unrecorded: Mutex::default(),
+            last_word,
         });
         let watched = Arc::clone(&deadline);
         // Without a thread for it there is no deadline, which is no reason to have no answer.
@@ -57,6 +65,19 @@ impl Deadline {
         thread::sleep(wait);
     }
 
+    /// Sets it so that there is so much time from now on.
+    pub(crate) fn grant(&self, time: Duration) {
+        self.set(self.elapsed().saturating_add(time));
+    }
+
+    /// Does something that the agent waits for, but that says nothing of how fast a hook is.
+    pub(crate) fn uncounted<T>(&self, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = work();
+        self.paused.fetch_add(micros(begun.elapsed()), Ordering::Relaxed);
+        done
+    }
+
     /// Something is about to be recorded.
     pub(crate) fn hold(&self, entry: &Entry) {
         *self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry.clone());
@@ -78,14 +99,15 @@ impl Deadline {
         }
     }
 
-    /// Ends this process without a word to the agent.
+    /// Ends this process without a word to the agent, but for the last one.
     fn end(&self) {
+        let spoken = self.last_word.speak();
         if let Some(folder) = &self.folder {
             let now = cellar::now();
             let what = format!("a hook had no answer after {} ms", self.elapsed().as_millis());
             let fault = OwnFault { at: now, part: Clean::from("hook"), what: Clean::stored(what) };
             let unrecorded = self.unrecorded.try_lock().ok().and_then(|mut entry| entry.take());
-            let left: Vec<Entry> = unrecorded.into_iter().chain([Entry::OwnFault(fault)]).collect();
+            let left: Vec<Entry> = unrecorded.into_iter().chain(spoken.entry).chain([Entry::OwnFault(fault)]).collect();
             unstuck_store::leave_word(folder, now, &left);
         }
         #[allow(clippy::exit, reason = "an agent takes any other end for a failure of its hook")]

@@ -2,6 +2,7 @@
 
 mod agents;
 mod alive;
+mod at_risk;
 mod call_page;
 mod cellar;
 mod columns;
@@ -17,6 +18,7 @@ mod exit;
 mod explain;
 mod find_session;
 mod knowledge;
+mod last_word;
 mod lines;
 mod machine;
 mod moment;

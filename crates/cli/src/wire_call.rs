@@ -102,11 +102,19 @@ struct WireStep {
     at_ms: Option<u64>,
     state: String,
     note: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    snapshot: String,
 }
 
 impl<'c> WireWholeCall<'c> {
     pub(crate) fn new(call: &'c StoredCall, text: &'c StoredCallText) -> WireWholeCall<'c> {
-        let step = |LifeStep { at, state, note }| WireStep { at: at.map(time::iso), at_ms: at, state, note };
+        let step = |LifeStep { at, state, note, snapshot }| WireStep {
+            at: at.map(time::iso),
+            at_ms: at,
+            state,
+            note,
+            snapshot,
+        };
         WireWholeCall {
             call: WireCall::new(call),
             input: WireJson::new(&text.input),

@@ -14,6 +14,7 @@ pub mod nature;
 mod reading;
 pub mod retry;
 pub mod rewrite;
+pub mod risk;
 pub mod rules;
 pub mod shell;
 mod text;

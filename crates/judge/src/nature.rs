@@ -3,7 +3,7 @@
 
 pub(crate) mod commands;
 mod http;
-mod script;
+pub(crate) mod script;
 mod task;
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ fn tool_traits(call: &Call) -> Traits {
 }
 
 /// `mcp__server__tool`, `mcp:tool` and `server.tool` are known by their last part.
-fn last_part(tool: &str) -> &str {
+pub(crate) fn last_part(tool: &str) -> &str {
     let tool = tool.rsplit("__").next().unwrap_or_default();
     tool.rsplit([':', '.', '/']).next().unwrap_or_default()
 }
@@ -220,7 +220,7 @@ fn input_targets(input: &Value) -> Vec<String> {
 }
 
 /// The files that a patch names, in either of the two usual forms.
-fn patched_files(patch: &str) -> impl Iterator<Item = String> {
+pub(crate) fn patched_files(patch: &str) -> impl Iterator<Item = String> {
     const MARKS: &[&str] =
         &["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "--- a/"];
     patch

@@ -166,6 +166,8 @@ pub struct LifeStep {
     pub state: String,
     /// What was to be said about it.
     pub note: String,
+    /// The snapshot that was taken of what the call puts at risk; empty where this step tells of none.
+    pub snapshot: String,
 }
 
 impl LifeStep {
@@ -177,10 +179,15 @@ impl LifeStep {
             other => other.to_string(),
         };
         let step = |step: &Value| match step {
-            Value::Object(_) => {
-                LifeStep { at: step["at"].as_u64(), state: text(&step["state"]), note: text(&step["note"]) }
+            Value::Object(_) => LifeStep {
+                at: step["at"].as_u64(),
+                state: text(&step["state"]),
+                note: text(&step["note"]),
+                snapshot: text(&step["snapshot"]),
+            },
+            other => {
+                LifeStep { at: None, state: String::new(), note: text(other), snapshot: String::new() }
             }
-            other => LifeStep { at: None, state: String::new(), note: text(other) },
         };
         match serde_json::from_str(life) {
             Ok(Value::Array(steps)) => steps.iter().map(step).collect(),
@@ -332,13 +339,19 @@ mod tests {
 
     #[test]
     fn a_life_that_is_no_list_of_steps_is_still_shown() {
-        let step =
-            |at, state: &str, note: &str| LifeStep { at, state: state.to_owned(), note: note.to_owned() };
+        let step = |at, state: &str, note: &str| LifeStep {
+            at,
+            state: state.to_owned(),
+            note: note.to_owned(),
+            snapshot: String::new(),
+        };
         let check = |life: &str, expected: &[LifeStep]| assert_eq!(LifeStep::all(life), expected, "{life}");
         check(
             r#"[{"at":5,"state":"pending"},{"at":6,"state":"failed","note":"x"}]"#,
             &[step(Some(5), "pending", ""), step(Some(6), "failed", "x")],
         );
+        let saved = LifeStep { snapshot: "s41".to_owned(), ..step(Some(7), "executing", "") };
+        check(r#"[{"at":7,"state":"executing","snapshot":"s41"}]"#, &[saved]);
         check(r#"[{"note":"lost"}, 7]"#, &[step(None, "", "lost"), step(None, "", "7")]);
         check("not JSON", &[step(None, "", "not JSON")]);
         check("", &[]);

@@ -229,6 +229,11 @@ impl<'a> Keeper<'a> {
         Ok(tended)
     }
 
+    /// Does a person let this call run, whatever speaks against it? Where the entry before it went to the spool, nobody knows.
+    pub fn is_allowed(&self, key: &str, now: u64) -> bool {
+        self.store.as_ref().is_some_and(|store| store.is_allowed(key, now).unwrap_or(false))
+    }
+
     /// Writes the failures of a session where other tools look for them. Nothing is done where the entries before it went
     /// to the spool: the next process that reaches the database does it.
     pub fn write_tool_errors(&self, session: &str) -> Result<(), StoreError> {

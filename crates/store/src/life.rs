@@ -9,16 +9,35 @@ pub(crate) fn begun(at: u64) -> String {
     json!([{ "at": at, "state": CallState::Pending.word() }]).to_string()
 }
 
-/// Adds a state. What cannot be read any more is kept as a note, so that nothing is lost.
+/// Adds a state.
 pub(crate) fn add(life: &mut String, at: u64, state: CallState, note: &str) {
-    let mut list = match serde_json::from_str(life) {
-        Ok(Value::Array(list)) => list,
-        Ok(_) | Err(_) => vec![json!({ "note": life.as_str() })],
-    };
     let mut step = json!({ "at": at, "state": state.word() });
     if !note.is_empty() {
         step["note"] = Value::from(note);
     }
+    push(life, step);
+}
+
+/// Adds that its files were saved before it runs.
+pub(crate) fn protect(life: &mut String, at: u64, snapshot: &str) {
+    push(life, json!({ "at": at, "state": CallState::Executing.word(), "snapshot": snapshot }));
+}
+
+/// The snapshots that were taken before it. Hardly any call has one, so the usual answer is found without reading.
+pub(crate) fn snapshots(life: &str) -> Vec<String> {
+    if !life.contains(r#""snapshot":"#) {
+        return Vec::new();
+    }
+    let list: Vec<Value> = serde_json::from_str(life).unwrap_or_default();
+    list.iter().filter_map(|step| Some(step.get("snapshot")?.as_str()?.to_owned())).collect()
+}
+
+/// Adds a step. What cannot be read any more is kept as a note, so that nothing is lost.
+fn push(life: &mut String, step: Value) {
+    let mut list = match serde_json::from_str(life) {
+        Ok(Value::Array(list)) => list,
+        Ok(_) | Err(_) => vec![json!({ "note": life.as_str() })],
+    };
     list.push(step);
     *life = Value::Array(list).to_string();
 }

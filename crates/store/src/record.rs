@@ -72,6 +72,8 @@ pub struct Said {
     pub bookmark: Option<Bookmark>,
     /// Whether whoever runs the call should send it again by itself.
     pub retry: Option<Retry>,
+    /// The names of the snapshots that were taken before it.
+    pub snapshots: Vec<String>,
 }
 
 /// One entry being written.
@@ -93,7 +95,8 @@ impl Clerk<'_> {
         let was_idle = self.was_idle(who)?;
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
-            let mut said = Said { call: Some(found.id), mode, ..Said::default() };
+            let snapshots = life::snapshots(&found.life);
+            let mut said = Said { call: Some(found.id), mode, snapshots, ..Said::default() };
             if found.state == CallState::Denied && found.charge.is_some() {
                 // Whoever asks twice gets the same answer twice.
                 said.text = life::last_note(&found.life);
@@ -187,6 +190,7 @@ impl Clerk<'_> {
             self.note_pair(session)?;
         }
         said.call = Some(found.id);
+        said.snapshots = life::snapshots(&found.life);
         said.mode = self.bench.modes.of(&asked.tool);
         if found.state.may_become(state) {
             self.close(session, &found, ended, state, &mut said)?;
@@ -455,7 +459,8 @@ impl Clerk<'_> {
     ) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         let Some(found) = self.find(session, key)? else { return Ok(Said::default()) };
-        let mut said = Said { call: Some(found.id), ..Said::default() };
+        let snapshots = life::snapshots(&found.life);
+        let mut said = Said { call: Some(found.id), snapshots, ..Said::default() };
         if found.state != CallState::Completed || outcome.said_ok() != Some(false) {
             return Ok(said);
         }

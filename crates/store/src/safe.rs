@@ -1,11 +1,14 @@
 //! What happened in the safe, as the timeline tells it. The safe itself is another room: here are only its words.
 
 use serde_json::{Value, json};
+use unstuck_judge::vocabulary;
 use unstuck_wire::clean::Clean;
 
 use crate::event::{self, EventType, NewEvent};
 use crate::record::{Clerk, Said};
-use crate::session;
+use crate::stance::UNPROTECTED;
+use crate::state::CallState;
+use crate::{life, session};
 
 /// Something that was done in the safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +57,11 @@ pub enum SafeDeed {
     },
     /// None could be taken.
     Failed,
+    /// None could be taken of what a call puts at risk.
+    Unprotected {
+        /// What became of the call.
+        instead: Instead,
+    },
     /// The present was made what it holds.
     Restored {
         /// Paths that were brought back.
@@ -69,11 +77,27 @@ pub enum SafeDeed {
     Removed,
 }
 
+vocabulary! {
+    /// What became of a call whose files could not be saved.
+    Instead {
+        /// It ran, and nobody was told: it is only recorded.
+        Recorded = "recorded",
+        /// It ran, and the model was told.
+        Told = "told",
+        /// It ran, and the model is told with its result.
+        ToldLater = "told_later",
+        /// A person was asked.
+        Asked = "asked",
+        /// It was refused.
+        Denied = "denied",
+    }
+}
+
 impl SafeNote {
     fn kind(&self) -> EventType {
         match self.deed {
             SafeDeed::Taken { .. } => EventType::SnapshotTaken,
-            SafeDeed::Failed => EventType::SnapshotFailed,
+            SafeDeed::Failed | SafeDeed::Unprotected { .. } => EventType::SnapshotFailed,
             SafeDeed::Restored { .. } => EventType::SnapshotRestored,
             SafeDeed::Removed => EventType::SnapshotRemoved,
         }
@@ -87,6 +111,7 @@ impl SafeNote {
             SafeDeed::Restored { paths, bytes, kept, saved } => {
                 json!({ "paths": paths, "bytes": bytes, "kept": kept, "saved": name(saved) })
             }
+            SafeDeed::Unprotected { instead } => json!({ "instead": instead.word() }),
             SafeDeed::Failed | SafeDeed::Removed => json!({}),
         };
         body["snapshot"] = name(&self.snapshot);
@@ -123,6 +148,69 @@ impl Clerk<'_> {
         let call = call.filter(|_| session.is_some());
         let new = NewEvent { at: note.at, kind: note.kind(), session, call, body: note.body() };
         let bookmark = event::append(self.connection, &new)?;
+        if let (Some(session), Some(call)) = (session, call) {
+            match &note.deed {
+                SafeDeed::Taken { .. } => self.note_protected(call, note)?,
+                SafeDeed::Unprotected { instead } => self.note_unprotected(session, call, note, *instead)?,
+                SafeDeed::Failed | SafeDeed::Restored { .. } | SafeDeed::Removed => {}
+            }
+        }
         Ok(Said { call, bookmark: Some(bookmark), ..Said::default() })
+    }
+
+    /// A call bears the name of the snapshot that was taken before it, so that whoever tells of its end finds it.
+    fn note_protected(&self, call: i64, note: &SafeNote) -> Result<(), rusqlite::Error> {
+        let mut life = self.life_of(call)?;
+        life::protect(&mut life, note.at, &note.snapshot);
+        self.write_life(call, &life)
+    }
+
+    /// A call that could not be protected: it was refused, a person was asked, or the model is told.
+    fn note_unprotected(
+        &self,
+        session: i64,
+        call: i64,
+        note: &SafeNote,
+        instead: Instead,
+    ) -> Result<(), rusqlite::Error> {
+        let (state, event) = match instead {
+            Instead::Recorded | Instead::Told => return Ok(()),
+            Instead::ToldLater => {
+                let sql = "UPDATE call_text SET untold = trim(coalesce(untold, '') || ' ' || ?2) WHERE call = ?1";
+                return self.connection.prepare_cached(sql)?.execute((call, &*note.text)).map(|_| ());
+            }
+            Instead::Asked => (CallState::ApprovalRequired, EventType::Ask),
+            Instead::Denied => (CallState::Denied, EventType::ToolDenied),
+        };
+        if !self.state_of(call)?.may_become(state) {
+            return Ok(());
+        }
+        let mut life = self.life_of(call)?;
+        life::add(&mut life, note.at, state, &note.text);
+        self.write_life(call, &life)?;
+        let ended_at = state.is_final().then_some(note.at.cast_signed());
+        let charge = state.is_final().then_some(UNPROTECTED);
+        self.connection
+            .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3, charge = ?4 WHERE id = ?1")?
+            .execute((call, state.word(), ended_at, charge))?;
+        let body = json!({ "label": self.label(call)?, "by": "safe", "text": &*note.text });
+        self.append(note.at, event, session, call, body).map(|_| ())
+    }
+
+    fn life_of(&self, call: i64) -> Result<String, rusqlite::Error> {
+        let sql = "SELECT life FROM call_text WHERE call = ?1";
+        self.connection.prepare_cached(sql)?.query_row([call], |row| row.get(0))
+    }
+
+    fn write_life(&self, call: i64, life: &str) -> Result<(), rusqlite::Error> {
+        let sql = "UPDATE call_text SET life = ?2 WHERE call = ?1";
+        self.connection.prepare_cached(sql)?.execute((call, life)).map(|_| ())
+    }
+
+    fn state_of(&self, call: i64) -> Result<CallState, rusqlite::Error> {
+        let sql = "SELECT state FROM call WHERE id = ?1";
+        let word: String = self.connection.prepare_cached(sql)?.query_row([call], |row| row.get(0))?;
+        // One that only a newer version knows is not one that this one may move.
+        Ok(word.parse().unwrap_or(CallState::Completed))
     }
 }

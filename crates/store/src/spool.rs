@@ -318,15 +318,17 @@ fn held(path: &Path) -> io::Result<File> {
 }
 
 /// Leaves word of a crash in the folder `root`, from within it: nothing here may fail, wait, or need anything that could be
-/// what is broken. `place` is where in the source it happened; what was said there may quote what nobody may keep.
-pub fn note_crash(root: &Path, now: u64, place: &str) {
+/// what is broken. `place` is where in the source it happened; what was said there may quote what nobody may keep. `entry` is
+/// what was still to be recorded.
+pub fn note_crash(root: &Path, now: u64, place: &str, entry: Option<&Entry>) {
     let fault = OwnFault {
         at: now,
         part: Clean::from("crash"),
         // Names of source files are all that stands in it.
         what: Clean::stored(place.chars().filter(char::is_ascii_graphic).take(200).collect()),
     };
-    leave_word(root, now, &[Entry::OwnFault(fault)]);
+    let left: Vec<Entry> = entry.cloned().into_iter().chain([Entry::OwnFault(fault)]).collect();
+    leave_word(root, now, &left);
 }
 
 /// Leaves word of what this process has no time left to record, in a file of its own. Nothing here may fail or wait.

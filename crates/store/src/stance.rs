@@ -24,6 +24,8 @@ use crate::store::Store;
 pub(crate) const KEY_LETTERS: u32 = 8;
 /// What stands in the record of a call that only came too early.
 const EARLY: &str = "early";
+/// What stands in the record of a call whose files could not be saved.
+pub(crate) const UNPROTECTED: &str = "unprotected";
 /// A longer wait is told and not enforced: whoever named it may be wrong, and so may a clock.
 const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
 /// A question may be asked again after so long, whatever the last answer was.
@@ -75,8 +77,8 @@ pub struct Allowance {
     pub until: u64,
 }
 
-/// The name by which refusals tell a person of a call.
-pub(crate) fn key_of(print: &Fingerprint) -> String {
+/// The name by which refusals tell a person of a call, and by which `unstuck allow` knows it.
+pub fn key_of(print: &Fingerprint) -> String {
     let bare = print.as_str().split_once(':').map_or(print.as_str(), |(_, bare)| bare);
     bare.chars().take(KEY_LETTERS as usize).collect()
 }
@@ -290,7 +292,7 @@ impl Clerk<'_> {
     ) -> Result<(), rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(REFUSED_BEFORE)?;
         let wrong = statement
-            .query_map((session, asked.call_print.as_str(), world, EARLY), |row| {
+            .query_map((session, asked.call_print.as_str(), world, EARLY, UNPROTECTED), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?
             .collect::<Result<Vec<(i64, String)>, _>>()?;
@@ -324,7 +326,7 @@ const LAST_KNOWN: &str = "SELECT coalesce(
 /// Refusals of the same call since which nothing has moved.
 const REFUSED_BEFORE: &str = "SELECT id, charge FROM call
     WHERE session = ?1 AND call_print = ?2 AND state = 'denied' AND world = ?3 AND charge IS NOT NULL
-      AND charge <> ?4 AND false_alarm IS NULL";
+      AND charge <> ?4 AND charge <> ?5 AND false_alarm IS NULL";
 
 fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusqlite::Error> {
     connection
@@ -354,6 +356,11 @@ impl Store {
             connection.prepare_cached("DELETE FROM allowance WHERE until <= ?1")?.execute([now.cast_signed()])?;
             Ok(Some(Allowance { key: key.to_owned(), label, until }))
         })
+    }
+
+    /// Does a person let this call run, whatever speaks against it?
+    pub fn is_allowed(&self, key: &str, now: u64) -> Result<bool, StoreError> {
+        is_allowed(&self.connection, key, now).map_err(self.wrong())
     }
 
     /// Takes an allowance back; says whether there was one.

@@ -8,7 +8,7 @@ use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
 use crate::entry::{Asked, Ended, Entry, Finding, Hears, OwnFault, Retrying, Ruling, Severity, Which, Who};
 use crate::pack::{Pack, packed, unpacked};
-use crate::safe::{SafeCall, SafeDeed, SafeNote};
+use crate::safe::{Instead, SafeCall, SafeDeed, SafeNote};
 
 /// The format of a line. A line of a newer format is left where it is.
 pub(crate) const FORMAT: u32 = 1;
@@ -103,6 +103,7 @@ pub(crate) enum StoredEntry {
 pub(crate) enum StoredDeed {
     Taken { paths: u64, bytes: u64, partial: bool },
     Failed,
+    Unprotected { instead: String },
     Restored { paths: u64, bytes: u64, kept: u64, saved: String },
     Removed,
 }
@@ -114,6 +115,9 @@ impl From<&SafeDeed> for StoredDeed {
                 StoredDeed::Taken { paths: *paths, bytes: *bytes, partial: *partial }
             }
             SafeDeed::Failed => StoredDeed::Failed,
+            SafeDeed::Unprotected { instead } => {
+                StoredDeed::Unprotected { instead: instead.word().to_owned() }
+            }
             SafeDeed::Restored { paths, bytes, kept, saved } => {
                 StoredDeed::Restored { paths: *paths, bytes: *bytes, kept: *kept, saved: saved.to_string() }
             }
@@ -127,6 +131,9 @@ impl StoredDeed {
         match self {
             StoredDeed::Taken { paths, bytes, partial } => SafeDeed::Taken { paths, bytes, partial },
             StoredDeed::Failed => SafeDeed::Failed,
+            StoredDeed::Unprotected { instead } => {
+                SafeDeed::Unprotected { instead: instead.parse().unwrap_or(Instead::Recorded) }
+            }
             StoredDeed::Restored { paths, bytes, kept, saved } => {
                 SafeDeed::Restored { paths, bytes, kept, saved: Clean::stored(saved) }
             }

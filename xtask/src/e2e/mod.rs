@@ -9,6 +9,7 @@ mod heard;
 mod isolate;
 mod model;
 mod programs;
+mod protected;
 mod scenarios;
 mod stage;
 mod table;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
+use super::protected;
 use super::stage::{Run, Stage, Tools};
 use crate::Fault;
 
@@ -27,7 +28,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 15] = [
+pub const SCENARIOS: [Scenario; 17] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -96,6 +97,18 @@ pub const SCENARIOS: [Scenario; 15] = [
         states: "for who opted in, the same call runs from that place, and the model is told",
         applies: |agent| agent.sight.rewrites,
         play: rewrite,
+    },
+    Scenario {
+        name: "bring-back",
+        states: "after `git reset --hard` and `rm -rf src`, `unstuck undo` brings back every byte, mode and time",
+        applies: EVERYONE,
+        play: protected::bring_back,
+    },
+    Scenario {
+        name: "no-room",
+        states: "what is too much to be saved is not deleted, and the model is told why",
+        applies: EVERYONE,
+        play: protected::no_room,
     },
     Scenario {
         name: "broken",
@@ -503,7 +516,7 @@ fn uninstall(agent: &'static Agent, tools: &Tools, _words: &Words) -> Result<(),
 }
 
 /// What must hold; otherwise what did not, and what the model received.
-fn ensure(run: &Run, what: &str, holds: bool) -> Result<(), Fault> {
+pub(super) fn ensure(run: &Run, what: &str, holds: bool) -> Result<(), Fault> {
     if holds { Ok(()) } else { Err(format!("it does not hold that {what}\n{}", shown(run)).into()) }
 }
 

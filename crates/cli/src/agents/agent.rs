@@ -88,7 +88,7 @@ enum Since {
 pub(crate) enum Limit {
     /// A call is held up, and a snapshot may be taken.
     BeforeTool,
-    /// A result is looked at.
+    /// A result is looked at, and what a protected call left behind.
     AfterTool,
     /// A result is looked at, and the same call may be sent again from there, after a wait of up to [`LONGEST_WAIT`].
     AfterToolAndAgain,
@@ -101,9 +101,9 @@ pub(crate) enum Limit {
 impl Limit {
     pub(crate) fn seconds(self) -> u64 {
         match self {
-            Limit::BeforeTool => 10,
-            Limit::AfterToolAndAgain => 15,
-            Limit::AfterTool | Limit::Session => 5,
+            Limit::BeforeTool | Limit::AfterTool => 30,
+            Limit::AfterToolAndAgain => 40,
+            Limit::Session => 5,
             Limit::End => 2,
         }
     }

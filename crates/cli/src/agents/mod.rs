@@ -17,7 +17,7 @@ pub(crate) use agent::{AGENTS, Agent, Carrier, LONGEST_WAIT, Limit};
 pub(crate) use command_line::{command_line, program_of};
 pub(crate) use installation::{Done, Installation, Outcome, Tools};
 pub(crate) use note::Note;
-pub(crate) use opencode::program_of_plugin;
+pub(crate) use opencode::{limits_of_plugin, program_of_plugin};
 pub(crate) use own_program::OwnProgram;
 pub(crate) use place::{Places, Scope};
 pub(crate) use switch::{active_plugin, switched_off};

@@ -39,6 +39,12 @@ pub(crate) fn program_of_plugin(bytes: &[u8], known: Option<&Written>, events: &
     (is_left || plugin(&program, events).lines().eq(text.lines())).then_some(program)
 }
 
+/// How long a plugin of ours waits for each event, in milliseconds.
+pub(crate) fn limits_of_plugin(bytes: &[u8]) -> Map<String, Value> {
+    let limits = str::from_utf8(bytes).ok().and_then(|text| text.lines().find_map(|line| line.strip_prefix(LIMITS)));
+    limits.and_then(|limits| serde_json::from_str(limits).ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{AGENTS, Carrier};
@@ -64,9 +70,8 @@ mod tests {
     #[test]
     fn the_plugin_waits_for_each_event_as_long_as_the_agents_row_says() {
         let text = plugin("/usr/bin/unstuck", events());
-        let limits: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(LIMITS)).collect();
-        let [limits] = limits[..] else { panic!("{limits:?}") };
-        let limits: Map<String, Value> = serde_json::from_str(limits).unwrap();
+        assert_eq!(text.lines().filter(|line| line.starts_with(LIMITS)).count(), 1);
+        let limits = limits_of_plugin(text.as_bytes());
         for event in events() {
             assert_eq!(limits[event.name], event.limit.seconds() * 1000, "{}", event.name);
             assert!(TEMPLATE.contains(&format!("\"{}\"", event.name)), "{}", event.name);

@@ -72,6 +72,16 @@ struct WireCount<'a> {
     ok: bool,
 }
 
+/// What a person took back.
+#[derive(Serialize)]
+struct WireUndo<'a> {
+    #[serde(rename = "type")]
+    record: &'static str,
+    chapter: &'a str,
+    files: Vec<&'a str>,
+    ok: bool,
+}
+
 /// The end.
 #[derive(Serialize)]
 struct WireEnd<'a> {
@@ -245,6 +255,9 @@ impl Show {
             Act::Count { file, runs } => {
                 return self.count(ui, stage, chapter, file, runs);
             }
+            Act::Undo => {
+                return self.undo(ui, stage, chapter);
+            }
         };
         if step.held > Duration::ZERO {
             // A machine that is busy makes a hook slow, too. The timeline knows which it was.
@@ -303,6 +316,23 @@ impl Show {
         let missed = (runs != expected).then_some(["what was refused did not run", "被拒绝的没有运行"]);
         let line = WireCount { record: "count", chapter: chapter.name, file, runs, ok: missed.is_none() };
         let text = self.screen.count(file, runs);
+        self.show(ui, &line, &text, missed)
+    }
+
+    fn undo(&mut self, ui: &mut Ui, stage: &Stage, chapter: &Chapter) -> Result<(), CommandError> {
+        let lang = match self.screen.lang {
+            Lang::En => "en",
+            Lang::Zh => "zh",
+        };
+        let is_gone = |(name, _): &(&str, &str)| !stage.project().join(name).exists();
+        let were_gone = chapter.files.iter().all(is_gone);
+        let printed = stage.unstuck(&format!("--lang {lang} undo")).output;
+        let is_back = |(name, content): &(&str, &str)| stage.read(name).is_ok_and(|text| text == *content);
+        let are_back = chapter.files.iter().all(is_back);
+        let missed = (!were_gone || !are_back).then_some(["the files are back", "文件已恢复"]);
+        let files: Vec<&str> = chapter.files.iter().map(|(name, _)| *name).collect();
+        let text = self.screen.undone(&printed, &files);
+        let line = WireUndo { record: "undo", chapter: chapter.name, files, ok: missed.is_none() };
         self.show(ui, &line, &text, missed)
     }
 

@@ -15,6 +15,7 @@ use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::editing::Ledger;
 use crate::exit::{CommandError, ExitStatus};
+use crate::last_word::LastWord;
 use crate::post::Post;
 use crate::switch::{self, Switch};
 use crate::ui::Ui;
@@ -50,28 +51,37 @@ pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandErr
     }
     let cellar = Cellar::for_hooks(&args.set);
     let folder = cellar.folder().ok();
-    fall_silent(folder.map(Path::to_owned));
+    let last_word = Arc::new(LastWord::default());
+    fall_silent(folder.map(Path::to_owned), Arc::clone(&last_word));
     if cellar.settings.hook().enabled && Switch::at(folder, cellar::now()) == Switch::On {
-        let _nobody_may_notice = serve(ui, &cellar, &args.door, begun);
+        let _nobody_may_notice = serve(ui, &cellar, &args.door, begun, &last_word);
     }
     let _nobody_may_notice = ui.finish();
     Ok(ExitStatus::Success)
 }
 
-/// A panic of ours must look like nothing at all to the agent. Whoever looks at the timeline finds where it was.
-fn fall_silent(folder: Option<PathBuf>) {
+/// A panic of ours must look like nothing at all to the agent, but for the last word. Whoever looks at the timeline finds
+/// where it was.
+fn fall_silent(folder: Option<PathBuf>, last_word: Arc<LastWord>) {
     #[allow(clippy::exit)]
     panic::set_hook(Box::new(move |panic| {
+        let spoken = last_word.speak();
         if let (Some(folder), Some(place)) = (&folder, panic.location()) {
-            unstuck_store::note_crash(folder, cellar::now(), &place.to_string());
+            unstuck_store::note_crash(folder, cellar::now(), &place.to_string(), spoken.entry.as_ref());
         }
         std::process::exit(0)
     }));
 }
 
-fn serve(ui: &mut Ui, cellar: &Cellar, door: &str, begun: Instant) -> Result<(), CommandError> {
+fn serve(
+    ui: &mut Ui,
+    cellar: &Cellar,
+    door: &str,
+    begun: Instant,
+    last_word: &Arc<LastWord>,
+) -> Result<(), CommandError> {
     let cleaner = cellar.cleaner();
-    let mut post = Post::new(cellar, &cleaner);
+    let mut post = Post::new(cellar, &cleaner, Arc::clone(last_word));
     match door.parse() {
         Ok(Host::Generic) => answer_lines(ui, &mut post)?,
         Ok(
@@ -84,7 +94,8 @@ fn serve(ui: &mut Ui, cellar: &Cellar, door: &str, begun: Instant) -> Result<(),
             | Host::Cursor),
         ) => {
             let folder = cellar.folder().ok().map(Path::to_owned);
-            let deadline = Deadline::watch(begun, cellar.settings.hook().deadline_after, folder);
+            let limit = cellar.settings.hook().deadline_after;
+            let deadline = Deadline::watch(begun, limit, folder, Arc::clone(last_word));
             answer_one(ui, cellar, &mut post, door, &deadline)?;
         }
         Err(_) => post.note_fault("hook", &format!("no door is called {door}")),
@@ -128,6 +139,7 @@ fn answer_one(
     // What is left to do is not waited for by anyone who counts milliseconds.
     deadline.set(cellar.settings.hook().deadline_after);
     post.note_time(phase, deadline.elapsed());
+    post.conclude();
     Ok(())
 }
 
@@ -173,6 +185,7 @@ fn answer_lines(ui: &mut Ui, post: &mut Post<'_>) -> Result<(), CommandError> {
             Err(error) => post.refuse_line(ui, &error.to_string())?,
         }
         ui.finish()?;
+        post.conclude();
         input.get_mut().set_limit(PAYLOAD_MAX);
     }
 }

@@ -180,6 +180,20 @@ impl Screen {
         text
     }
 
+    /// A person took back what the agent did: what was printed, and whether it is so.
+    pub(crate) fn undone(self, printed: &str, files: &[&str]) -> String {
+        let mut text = self.row(["person", "用户"], Ink::Cyan, "$ unstuck undo", 1);
+        for line in printed.lines().take(PRINTED_LINES) {
+            text += &self.row(["", ""], Ink::Faint, line, 1);
+        }
+        let files = files.join(", ");
+        let line = match self.lang {
+            Lang::En => format!("byte for byte as before: {files}"),
+            Lang::Zh => format!("与之前逐字节相同：{files}"),
+        };
+        text + &self.row(["proof", "证据"], Ink::Green, &line, 2)
+    }
+
     /// How often a script ran, by its own count.
     pub(crate) fn count(self, file: &str, runs: usize) -> String {
         let line = match (self.lang, runs) {

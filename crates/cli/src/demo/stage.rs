@@ -19,13 +19,15 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Settings that differ from the built-in ones. A machine that is busy would otherwise make hooks fall silent, and there
 /// would be nothing to see.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("store.filesystem", "local"),
     ("store.wait-before", "5s"),
     ("store.wait-after", "5s"),
     ("hook.deadline-before", "5s"),
     ("hook.deadline-after", "5s"),
     ("rewrite.mode", "auto"),
+    // What is saved here is tiny, and a disk that is nearly full is no reason to show nothing.
+    ("vault.min-free", "0"),
 ];
 
 /// Which programs are found.
@@ -40,6 +42,8 @@ pub(crate) enum Programs {
 /// The stage.
 pub(crate) struct Stage {
     scratch: Scratch,
+    /// Our own program, as a word of a command line.
+    program: String,
     /// The line that agents run, as it would be installed.
     hook: String,
     variables: Vec<(OsString, OsString)>,
@@ -61,6 +65,7 @@ impl Stage {
         let program = OwnProgram::here()
             .map_err(|source| CommandError::Unreadable { path: PathBuf::from("unstuck"), source })?;
         let mut stage = Stage {
+            program: format!("'{}'", program.path.to_string_lossy().replace('\'', r"'\''")),
             hook: command_line(&program.path.to_string_lossy(), Host::Claude),
             variables: Vec::new(),
             programs: Programs::All,
@@ -146,6 +151,11 @@ impl Stage {
     /// Runs the hook as it is installed, with a payload to read.
     pub(crate) fn hook(&self, payload: &str) -> Ran {
         self.start(&self.hook, payload, LIMIT, self.programs)
+    }
+
+    /// Runs one of our own commands, as a person would in the project.
+    pub(crate) fn unstuck(&self, words: &str) -> Ran {
+        self.start(&format!("{} {words}", self.program), "", LIMIT, Programs::All)
     }
 
     /// Waits. A child does it, because a signal that reaches us meanwhile is then told instead of ending us: whoever has seen

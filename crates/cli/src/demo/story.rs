@@ -43,6 +43,8 @@ pub(crate) enum Act {
     Resume,
     /// A script has counted its own runs.
     Count { file: &'static str, runs: usize },
+    /// A person takes back what the agent did; all files of the chapter are then what they were.
+    Undo,
 }
 
 /// What is to be seen of a call.
@@ -215,6 +217,20 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
             Act::Run { command: "python summary.py", expect: Expect::Explained },
             Act::Run { command: "python summary.py", expect: Expect::Replaced },
         ],
+    },
+    Chapter {
+        name: "undo",
+        title: ["What an agent destroys is brought back", "智能体毁掉的，可以恢复"],
+        lesson: [
+            "The agent deletes the sources. They were saved before the call ran; a person takes it back.",
+            "智能体删除了源文件。调用运行之前它们已被保存；由人撤销。",
+        ],
+        prompt: "tidy up",
+        files: &[("src/tide.sh", "#!/bin/sh\necho high water\n"), ("src/notes.txt", "In no repository.\n")],
+        programs: Programs::All,
+        is_hasty: false,
+        is_brief: false,
+        acts: &[Act::Run { command: "rm -rf src", expect: Expect::Works }, Act::Undo],
     },
     Chapter {
         name: "lost-result",

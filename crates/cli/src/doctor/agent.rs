@@ -17,7 +17,9 @@ use crate::agents::{
 };
 use crate::editing::Ledger;
 use crate::plain;
+use crate::post::TO_SAY_SO;
 use crate::program_file::is_program;
+use crate::settings::Protect;
 
 /// The line of our plugin for Claude Code, which finds the program on PATH.
 const PLUGIN_LINE: &str = "unstuck hook claude 2>/dev/null || :";
@@ -304,8 +306,8 @@ impl Doctor<'_> {
         let todo = match settings_ask_too_much {
             // What `install` writes would be too short as well.
             true => self.say(
-                "shorten `hook.hold-max`, `hook.deadline-before` or `hook.deadline-after`",
-                "请缩短 `hook.hold-max`、`hook.deadline-before` 或 `hook.deadline-after`",
+                "shorten `vault.deadline`, `hook.hold-max`, `hook.deadline-before` or `hook.deadline-after`",
+                "请缩短 `vault.deadline`、`hook.hold-max`、`hook.deadline-before` 或 `hook.deadline-after`",
             ),
             false => self.anew(about, connected.scope),
         };
@@ -315,10 +317,16 @@ impl Doctor<'_> {
     /// The longest that a hook may take at such an event, in whole seconds.
     fn needed(&self, limit: Limit) -> f64 {
         let hook = self.cellar.settings.hook();
+        let vault = self.cellar.settings.vault();
+        let snapshot = match vault.protect {
+            Protect::Off => Duration::ZERO,
+            Protect::Risky | Protect::Edits => vault.deadline + TO_SAY_SO,
+        };
         let needed = match limit {
-            Limit::BeforeTool => hook.hold_max + hook.deadline_before,
-            Limit::AfterTool | Limit::Session => hook.deadline_after,
-            Limit::AfterToolAndAgain => hook.deadline_after + LONGEST_WAIT,
+            Limit::BeforeTool => hook.hold_max + hook.deadline_before + snapshot,
+            Limit::AfterTool => hook.deadline_after + snapshot,
+            Limit::AfterToolAndAgain => hook.deadline_after + LONGEST_WAIT + snapshot,
+            Limit::Session => hook.deadline_after,
             // Nobody waits for what is done then, and what was not recorded waits in the spool.
             Limit::End => Duration::from_secs(1),
         };

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use unstuck_wire::hook::Host;
 
-use crate::agents::{Agent, Carrier, command_line, program_of, program_of_plugin};
+use crate::agents::{Agent, Carrier, command_line, limits_of_plugin, program_of, program_of_plugin};
 use crate::editing::{Document, EditError, Layout, Ledger, read_plain};
 
 /// An entry of ours.
@@ -33,7 +33,8 @@ pub(super) fn in_file(agent: &Agent, file: &Path, ledger: Option<&Ledger>) -> Re
             let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
             let known = ledger.and_then(|ledger| ledger.about(&real));
             let program = program_of_plugin(&bytes, known, agent.events);
-            Ok(program.map(|program| in_plugin(agent, &program)).unwrap_or_default())
+            let limits = limits_of_plugin(&bytes);
+            Ok(program.map(|program| in_plugin(agent, &program, &limits)).unwrap_or_default())
         }
         Carrier::Entries { layout, dialect, .. } => {
             let value = Document::read(file, *dialect, Some(&bytes))?.value();
@@ -81,13 +82,13 @@ fn ours(host: Host, event: &str, entry: &Value, place: (usize, usize)) -> Option
     Some(Entry { event: event.to_owned(), line: line.to_owned(), program, limit, tools: None, place })
 }
 
-/// A plugin is one file of ours for all events; it limits the time itself.
-fn in_plugin(agent: &Agent, program: &str) -> Vec<Entry> {
+/// A plugin is one file of ours for all events; it limits the time itself, as the version that wrote it knew to.
+fn in_plugin(agent: &Agent, program: &str, limits: &Map<String, Value>) -> Vec<Entry> {
     let entry = |event: &str| Entry {
         event: event.to_owned(),
         line: command_line(program, agent.host),
         program: PathBuf::from(program),
-        limit: Some(f64::INFINITY),
+        limit: limits.get(event).and_then(Value::as_f64).map(|milliseconds| milliseconds / 1000.0),
         tools: None,
         place: (0, 0),
     };

@@ -3,7 +3,7 @@
 use unstuck_judge::ladder::Rung;
 use unstuck_store::{Kept, Mode, Retry, Stance};
 use unstuck_wire::hook::generic::{WireAnswer, WireRetryAdvice};
-use unstuck_wire::hook::{Happened, Letter};
+use unstuck_wire::hook::{Happened, Host, Letter, Reply};
 use unstuck_wire::time;
 
 use super::{Post, Told, kept};
@@ -30,7 +30,31 @@ impl Post<'_> {
     /// Answers a payload that cannot be read: the agent goes on, and the fault is recorded.
     pub(crate) fn refuse_line(&mut self, ui: &mut Ui, what: &str) -> Result<(), CommandError> {
         let answer = self.record_fault("hook generic", what);
-        self.print(ui, "unreadable", &Told { answer, report: None, rewrite: None }, Some(what))
+        self.print(ui, "unreadable", &Told::only(answer), Some(what))
+    }
+
+    /// The answer to a call before it runs, as the sender reads it, for the case that we come to no end.
+    pub(super) fn last_answer(&self, letter: &Letter, reply: &Reply) -> Option<String> {
+        if letter.host != Host::Generic {
+            return letter.answer(reply);
+        }
+        let line = WireAnswer {
+            v: 1,
+            event: "before",
+            decision: "deny",
+            wait_ms: None,
+            rung: Rung::Observe.word(),
+            say: Some(of_unprotected(Some(reply)).0?),
+            table: None,
+            notices: &[],
+            diagnosis: None,
+            retry: None,
+            call: None,
+            bookmark: None,
+            kept: "spooled",
+            fault: None,
+        };
+        serde_json::to_string(&line).ok().map(|line| line + "\n")
     }
 
     fn print(&self, ui: &mut Ui, event: &str, told: &Told, fault: Option<&str>) -> Result<(), CommandError> {
@@ -41,9 +65,14 @@ impl Post<'_> {
             Stance::Refuse => ("deny", None),
             Stance::Halt => ("halt", None),
         };
+        let (refusal, warning) = of_unprotected(told.unprotected.as_ref());
+        let (decision, wait_ms) = if refusal.is_some() { ("deny", None) } else { (decision, wait_ms) };
         let speaks = said.mode != Mode::Shadow;
         let notices: Vec<String> = match speaks {
-            true => said.sealed.iter().map(|sealed| sealed.text(self.desk.lang)).collect(),
+            true => {
+                let sealed = said.sealed.iter().map(|sealed| sealed.text(self.desk.lang));
+                sealed.chain(warning.map(str::to_owned)).collect()
+            }
             false => Vec::new(),
         };
         let (kept, lost) = kept(&told.answer.kept);
@@ -54,7 +83,7 @@ impl Post<'_> {
             decision,
             wait_ms,
             rung: said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung).word(),
-            say: said.text.as_deref().filter(|_| speaks),
+            say: refusal.or(said.text.as_deref().filter(|_| speaks)),
             table: said.table.as_deref().filter(|_| speaks),
             notices: &notices,
             diagnosis: told.report.as_ref().map(|report| report.to_wire(None)),
@@ -64,6 +93,15 @@ impl Post<'_> {
             kept,
             fault: fault.as_deref(),
         })
+    }
+}
+
+/// What is said against a call whose files could not be saved, and what is only said beside it. Nobody is asked in this format.
+fn of_unprotected(reply: Option<&Reply>) -> (Option<&str>, Option<&str>) {
+    match reply {
+        None | Some(Reply::Silent | Reply::Rewrite { .. } | Reply::Again { .. }) => (None, None),
+        Some(Reply::Tell { text }) => (None, Some(text)),
+        Some(Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }) => (Some(reason), None),
     }
 }
 

@@ -3,29 +3,38 @@
 
 mod defence;
 mod line;
+mod protection;
 mod reply;
+mod unprotected;
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Rules};
-use unstuck_store::{Answer, Asked, Entry, Hears, Kept, NAME_MAX, OwnFault, Phase, Ruling, Which, Who};
+use unstuck_store::{
+    Answer, Asked, Entry, Hears, Kept, Modes, NAME_MAX, OwnFault, Phase, Ruling, Stance, Which, Who,
+};
 use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, codex};
+use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, Reply, codex};
 use unstuck_wire::report::Report;
 
 use crate::agents::LONGEST_WAIT;
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::desk::{self, Desk};
+use crate::last_word::LastWord;
+use crate::safe::Safe;
 use crate::settings::HookSettings;
 use crate::{alive, knowledge};
 use defence::Defence;
+
+pub(crate) use protection::TO_SAY_SO;
 
 /// What is told of longer ago is a tale: the files of today have nothing to say about it.
 const LIVE_MS: u64 = 60 * 1000;
@@ -44,6 +53,14 @@ pub(crate) struct Post<'a> {
     rules: Option<Rules>,
     /// Our own faults that are still to be recorded: which part, and what.
     pending: Vec<(&'static str, String)>,
+    safe: Safe<'a>,
+    home: Option<&'a Path>,
+    /// How far we may go with each tool.
+    modes: Modes,
+    /// What is said should this process come to no end.
+    last_word: Arc<LastWord>,
+    /// Snapshots whose calls have ended, until what those left behind is recorded.
+    ended: Vec<protection::Ended>,
 }
 
 /// Something that happened, after it was recorded.
@@ -53,10 +70,19 @@ struct Told {
     report: Option<Report>,
     /// What runs in place of a call that would have been refused.
     rewrite: Option<Rewrite>,
+    /// What is said of a call whose files could not be saved, or not all of them.
+    unprotected: Option<Reply>,
+}
+
+impl Told {
+    /// Something of which there is nothing more to tell than what was recorded.
+    fn only(answer: Answer) -> Told {
+        Told { answer, report: None, rewrite: None, unprotected: None }
+    }
 }
 
 impl<'a> Post<'a> {
-    pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner) -> Post<'a> {
+    pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner, last_word: Arc<LastWord>) -> Post<'a> {
         Post {
             desk: cellar.desk(cleaner),
             cleaner,
@@ -64,6 +90,11 @@ impl<'a> Post<'a> {
             tool_errors: cellar.settings.store().tool_errors,
             rules: None,
             pending: cellar.faults(),
+            safe: Safe::of(cellar),
+            home: cellar.home(),
+            modes: cellar.modes(),
+            last_word,
+            ended: Vec::new(),
         }
     }
 
@@ -89,7 +120,9 @@ impl<'a> Post<'a> {
             Happened::Later { key, outcome, text } => {
                 let key = self.cleaner.name(key, NAME_MAX);
                 let line = self.cleaner.line(text, 400);
-                self.desk.note(&Entry::Later { who, key, outcome: *outcome, line }, now)
+                let answer = self.desk.note(&Entry::Later { who, key, outcome: *outcome, line }, now);
+                self.has_ended(&answer.said, false);
+                answer
             }
             Happened::User => self.desk.note(&Entry::UserSpoke(who), now),
             Happened::Began(Beginning::Shortened) => self.desk.note(&Entry::Shortened(who), now),
@@ -97,25 +130,41 @@ impl<'a> Post<'a> {
             Happened::AgentDone => self.desk.note(&Entry::AgentDone(who), now),
             Happened::End => self.desk.note(&Entry::Over(who), now),
         };
-        Told { answer, report: None, rewrite: None }
+        Told::only(answer)
     }
 
-    /// A call is asked for.
+    /// A call is asked for. What it puts at risk is saved before it runs.
     fn asked(&mut self, letter: &Letter, asked: Asked, call: &Call, now: u64) -> Told {
+        let is_live = now.abs_diff(asked.who.at) < LIVE_MS;
+        let risk = if is_live { self.risk_of(call) } else { None };
+        if let Some(risk) = &risk {
+            self.expect_the_worst(letter, &asked, call, risk);
+        }
         let defence = Defence {
             call,
             folder: &letter.cwd,
-            is_live: now.abs_diff(asked.who.at) < LIVE_MS,
+            is_live,
             honours: letter.honours(),
             rewriter: self.desk.rewriter.clone(),
             cleaner: self.cleaner,
             lang: self.desk.lang,
             found: RefCell::default(),
         };
-        let answer = self.desk.before(asked, now, Some(&defence));
+        let answer = self.desk.before(asked.clone(), now, Some(&defence));
         // What could not be recorded does not happen.
         let rewrite = defence.found.into_inner().filter(|_| answer.said.rewritten.is_some());
-        Told { answer, report: None, rewrite }
+        if let (Stance::Hold { wait, .. }, Some(deadline)) = (answer.said.stance, &self.desk.deadline) {
+            deadline.pause(wait);
+        }
+        let mut told = Told { rewrite, ..Told::only(answer) };
+        let rewritten = told.rewrite.as_ref().map(|rewrite| Call::new(&call.tool, rewrite.input.clone()));
+        let may_be_risky = is_live && (risk.is_some() || rewritten.is_some());
+        if may_be_risky && !told.answer.said.stance.refuses() {
+            let runs = rewritten.as_ref().unwrap_or(call);
+            told.unprotected = self.protect(letter, &asked, runs, &told.answer.said, rewritten.is_some());
+        }
+        self.last_word.withdraw();
+        told
     }
 
     fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
@@ -140,11 +189,12 @@ impl<'a> Post<'a> {
         });
         let session = who.session.clone();
         let (answer, report) = self.desk.after(rules, who, &result, now);
+        self.has_ended(&answer.said, true);
         let report = Some(report).filter(|report| report.diagnosis.ok() != Some(true));
         if self.tool_errors && report.is_some() {
             self.write_tool_errors(&session);
         }
-        Told { answer, report, rewrite: None }
+        Told { report, ..Told::only(answer) }
     }
 
     fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {

@@ -43,19 +43,24 @@ impl Post<'_> {
     }
 
     fn respond(&self, letter: &Letter, event: &Happened, told: Told, deadline: &Deadline) -> Reply {
+        let mut warning = None;
+        match told.unprotected {
+            None | Some(Reply::Silent) => {}
+            Some(Reply::Tell { text }) => warning = Some(text),
+            Some(against) => return against,
+        }
         let said = told.answer.said;
         if said.mode == Mode::Shadow {
             return Reply::Silent;
         }
         let lang = self.desk.lang;
         let mut facts: Vec<String> =
-            said.sealed.iter().take(NOTICES).map(|sealed| sealed.text(lang)).collect();
+            said.sealed.iter().take(NOTICES).map(|sealed| sealed.text(lang)).chain(warning).collect();
         match event {
             Happened::Before { .. } => match (said.stance, told.rewrite) {
                 (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
                 // What is said before a call comes only with its result, which has its own words.
-                (Stance::Go, None) => {}
-                (Stance::Hold { wait, .. }, _) => deadline.pause(wait),
+                (Stance::Go, None) | (Stance::Hold { .. }, _) => {}
                 (Stance::Refuse, _) => return Reply::Deny { reason: said.text.unwrap_or_default() },
                 (Stance::Halt, _) => return self.halt(letter, said),
             },
@@ -98,7 +103,7 @@ impl Post<'_> {
         }
     }
 
-    fn is_attended(&self, letter: &Letter) -> bool {
+    pub(super) fn is_attended(&self, letter: &Letter) -> bool {
         match self.settings.attended {
             settings::Attended::Yes => true,
             settings::Attended::No => false,

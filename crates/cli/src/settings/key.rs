@@ -198,7 +198,7 @@ keys! {
     VaultProtect "vault.protect", Shape::Word(&["off", "risky", "edits"]), "risky", Later,
         "Before which calls files are saved: `risky` before those that can destroy something, `edits` also before every single edit.",
         "在哪些调用之前保存文件：`risky` 在可能造成破坏的调用之前，`edits` 还包括每一次单独的编辑。";
-    VaultDeadline "vault.deadline", Shape::Time(SECOND, SECOND.saturating_mul(600)), "20s", Never,
+    VaultDeadline "vault.deadline", Shape::Time(MOMENT, SECOND.saturating_mul(600)), "20s", Never,
         "How long saving may hold up a risky call; if it is not done by then, the call is not let through in silence.",
         "保存文件最多可让有风险的调用等待多久；到时仍未完成，调用不会被悄悄放行。";
     VaultPerTarget "vault.per-target", Shape::Count(1, 1_000), "3", Never,

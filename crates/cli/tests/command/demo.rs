@@ -73,6 +73,7 @@ fn every_chapter_goes_as_it_should_and_nothing_of_the_person_is_touched() {
         "honest-work: ./test.sh -> none 0",
         "rewrite: python summary.py -> none 127",
         "rewrite: python summary.py -> rewrite 0",
+        "undo: rm -rf src -> none 0",
         "lost-result: ./migrate.sh -> none null",
     ];
     assert_eq!(short(&said), expected);
@@ -87,9 +88,11 @@ fn every_chapter_goes_as_it_should_and_nothing_of_the_person_is_touched() {
         (&"on".into(), &0.into(), &Value::Null),
         "{end}"
     );
-    assert_eq!((&end["calls"], &end["refused"]), (&20.into(), &2.into()), "{end}");
+    assert_eq!((&end["calls"], &end["refused"]), (&21.into(), &2.into()), "{end}");
     let rewritten = lines.iter().find(|line| line["decision"] == "rewrite").unwrap();
     assert_eq!(rewritten["ran"], "python3 summary.py");
+    let undone = lines.iter().find(|line| line["type"] == "undo").unwrap();
+    assert_eq!(undone["files"], serde_json::json!(["src/tide.sh", "src/notes.txt"]));
     let resumed = lines.iter().find(|line| line["type"] == "resume").unwrap();
     assert!(resumed["told"].as_str().unwrap().contains("migrate.sh"), "{resumed}");
     assert_eq!(left_behind(&world), 0);

@@ -216,18 +216,47 @@ fn time_limits_that_do_not_fit_are_found() {
     edit(&world.path(".gemini/settings.json"), |value| {
         value["hooks"]["AfterTool"][0]["hooks"][0]["timeout"] = json!(5000);
     });
-    let wrong = &["AfterTool: 5 s < 9 s)", "`unstuck uninstall gemini`, then `unstuck install gemini`"];
+    let wrong = &["AfterTool: 5 s < 32 s)", "`unstuck uninstall gemini`, then `unstuck install gemini`"];
     check(&world, &["gemini"], "gemini", "limits", "warning", wrong);
+}
+
+#[test]
+fn an_installation_from_before_there_were_snapshots_is_found_to_be_too_hurried() {
+    let world = claude();
+    edit(&settings(&world), |value| {
+        value["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = json!(10);
+        value["hooks"]["PostToolUse"][0]["hooks"][0]["timeout"] = json!(5);
+    });
+    let words = &["PreToolUse: 10 s < 26 s, PostToolUse: 5 s < 24 s", "`unstuck uninstall claude`, then"];
+    check(&world, &["claude"], "claude", "limits", "warning", words);
+    let world = connected("opencode", "opencode", "1.18.33");
+    assert_eq!(findings(&world, &["opencode"], "opencode", "limits"), [""; 0]);
+    let file = world.path("config/opencode/plugins/unstuck.js");
+    let hurried = fs::read_to_string(&file).unwrap().replace(r#"before":30000"#, r#"before":10000"#);
+    fs::write(&file, &hurried).unwrap();
+    edit(&world.path(STATE).join("installed.json"), |ledger| {
+        ledger["written"][0]["left"] = json!(blake3::hash(hurried.as_bytes()).to_hex().to_string());
+    });
+    check(&world, &["opencode"], "opencode", "limits", "warning", &["tool.execute.before: 10 s < 26 s"]);
 }
 
 #[test]
 fn settings_that_ask_for_more_time_than_an_agent_gives_are_found() {
     let world = claude();
     let asking = |set: &'static str| ["claude", "--set", set];
-    let [before, after] = [asking("hook.hold-max=10s"), asking("hook.deadline-after=6s")];
-    check(&world, &before, "claude", "limits", "warning", &["(PreToolUse: 10 s < 11 s)", "shorten `hook."]);
-    check(&world, &after, "claude", "limits", "warning", &["PostToolUse: 5 s < 6 s", "shorten `hook."]);
-    assert_eq!(findings(&world, &asking("hook.deadline-after=5s"), "claude", "limits"), [""; 0]);
+    let too_much = |set: &'static str, expected: &str| {
+        let words = &[expected, "shorten `vault.deadline`, `hook."];
+        check(&world, &asking(set), "claude", "limits", "warning", words);
+    };
+    too_much("hook.hold-max=10s", "(PreToolUse: 30 s < 34 s)");
+    too_much("hook.deadline-after=6s", "PostToolBatch: 5 s < 6 s");
+    too_much("vault.deadline=40s", "PreToolUse: 30 s < 46 s, PostToolUse: 30 s < 44 s");
+    for fits in ["hook.deadline-after=5s", "vault.deadline=24s"] {
+        assert_eq!(findings(&world, &asking(fits), "claude", "limits"), [""; 0]);
+    }
+    // Where nothing is protected, no time is needed for it.
+    let off = ["claude", "--set", "vault.protect=off", "--set", "vault.deadline=40s"];
+    assert_eq!(findings(&world, &off, "claude", "limits"), [""; 0]);
 }
 
 #[test]

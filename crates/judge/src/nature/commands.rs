@@ -170,7 +170,7 @@ fn changing_verb(known: &Known, command: &Command) -> Option<Traits> {
 }
 
 /// The program's name without a version: `python3.12` is `python`, `gcc-13` is `gcc`.
-fn plain_name(program: &str) -> &str {
+pub(crate) fn plain_name(program: &str) -> &str {
     if find(COMMANDS, program).is_some() {
         return program;
     }
@@ -179,7 +179,7 @@ fn plain_name(program: &str) -> &str {
 }
 
 /// The first words that are neither flags nor flags' values: candidates for sub-commands.
-fn sub_words<'c>(program: &str, command: &'c Command, most: usize) -> Vec<&'c str> {
+pub(crate) fn sub_words<'c>(program: &str, command: &'c Command, most: usize) -> Vec<&'c str> {
     let valued = valued(program);
     let mut subs = Vec::new();
     let mut args = command.args().iter().map(String::as_str);

@@ -46,7 +46,7 @@ fn traits(command: &Command) -> Traits {
 }
 
 /// `--help` and `--version` make any command harmless. With a word behind it, the version is that of something else.
-fn only_asks(command: &Command) -> bool {
+pub(crate) fn only_asks(command: &Command) -> bool {
     let args = command.args();
     let own = args.iter().position(|word| word == "--").map_or(args, |end| &args[..end]);
     let asks = own.iter().enumerate().any(|(at, word)| match word.as_str() {

@@ -155,6 +155,12 @@ pub(crate) fn carrier(call: &Call) -> Option<(&'static str, &Value)> {
     FIELDS.iter().find_map(|field| fields.get(*field).map(|value| (*field, value)))
 }
 
+/// The folder that a call says it runs in.
+pub(crate) fn folder(call: &Call) -> Option<&str> {
+    const FIELDS: &[&str] = &["workdir", "cwd", "working_directory", "working_dir", "workingDirectory"];
+    FIELDS.iter().find_map(|field| call.input.get(field)?.as_str())
+}
+
 /// The word with quotes if a shell would read it differently without.
 pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=@%+,~^".contains(&b) || b >= 0x80;

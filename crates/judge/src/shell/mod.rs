@@ -16,7 +16,8 @@ mod tests;
 use std::ops::Range;
 
 pub use line::{ParsedCall, line};
-pub(crate) use line::{carrier, name_words, quoted, script_in};
+pub(crate) use line::{carrier, folder, name_words, quoted, script_in};
+pub(crate) use word::assignment;
 
 /// How a command is joined to the one after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +118,27 @@ pub struct Command {
     pub role: Role,
     /// How deep it is nested; 0 is the script itself.
     pub depth: u16,
+    /// The brackets it stands in.
+    pub(crate) group: Group,
 }
+
+/// The innermost brackets, script or wrapper that a command stands in. Two of the same depth are told apart by their start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Group {
+    /// How many commands were read before it.
+    pub(crate) start: usize,
+    /// Whether a `cd` in it is over at its end: `(…)`, `$(…)`, `bash -c '…'`.
+    pub(crate) isolated: bool,
+}
+
+/// A command is the same wherever it stands.
+impl PartialEq for Group {
+    fn eq(&self, _: &Group) -> bool {
+        true
+    }
+}
+
+impl Eq for Group {}
 
 /// Where each word of a command stands in the text that was read, in bytes. Nothing for a word that reads otherwise than it
 /// is written (quotes, escapes), and for words of a script inside the script (`bash -c '…'`), which has its own text.

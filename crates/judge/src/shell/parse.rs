@@ -5,7 +5,7 @@ mod simple;
 mod words;
 
 use super::word::is_special;
-use super::{Command, Join, Role, Script, traits, wrappers};
+use super::{Command, Group, Join, Role, Script, traits, wrappers};
 
 /// How deep brackets, substitutions and nested scripts are followed.
 const MAX_DEPTH: u16 = 12;
@@ -61,6 +61,7 @@ struct Reader<'t, 'c> {
     outermost: bool,
     commands: &'c mut Vec<Command>,
     depth: u16,
+    group: Group,
     role: Role,
     /// How many round brackets are open in this text.
     parens: u32,
@@ -73,12 +74,14 @@ struct Reader<'t, 'c> {
 
 impl<'t, 'c> Reader<'t, 'c> {
     fn new(text: &'t str, commands: &'c mut Vec<Command>, depth: u16, role: Role) -> Reader<'t, 'c> {
+        let group = Group { start: commands.len(), isolated: true };
         Reader {
             text,
             at: 0,
             outermost: false,
             commands,
             depth,
+            group,
             role,
             parens: 0,
             errexit: false,
@@ -259,11 +262,13 @@ impl<'t, 'c> Reader<'t, 'c> {
     }
 
     /// Runs `read` one level deeper; a level too many is read as plain text by the caller.
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+    fn deeper<T>(&mut self, isolated: bool, read: impl FnOnce(&mut Self) -> T) -> T {
         let (errexit, pipefail) = (self.errexit, self.pipefail);
+        let group = std::mem::replace(&mut self.group, Group { start: self.commands.len(), isolated });
         self.depth += 1;
         let value = read(self);
         self.depth -= 1;
+        self.group = group;
         (self.errexit, self.pipefail) = (errexit, pipefail);
         value
     }

@@ -20,7 +20,7 @@ pub(super) fn is_special(byte: u8) -> bool {
 }
 
 /// Splits `NAME=value` as an assignment; `NAME+=value` and `NAME[0]=value` are ones, too.
-pub(super) fn assignment(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn assignment(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once('=')?;
     let plain = name.strip_suffix('+').unwrap_or(name);
     let plain = plain.split_once('[').map_or(plain, |(plain, _)| plain);

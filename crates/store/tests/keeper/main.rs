@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod cellar;
+mod protection;
 mod stance;
 
 use std::fs;
@@ -180,11 +181,11 @@ fn a_half_written_line_spoils_only_itself_and_is_kept() {
 fn word_of_a_crash_is_found_in_the_timeline() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "make");
-    unstuck_store::note_crash(&cellar.root(), NOW, "src/some.rs:7:1");
+    unstuck_store::note_crash(&cellar.root(), NOW, "src/some.rs:7:1", None);
     cellar.before("b", "ls");
     assert_eq!(cellar.events(), ["tool:start", "own_fault", "tool:start"]);
     // Where there is no folder to leave it in, nothing happens.
-    unstuck_store::note_crash(&cellar.root().join("nowhere"), NOW, "src/some.rs:7:1");
+    unstuck_store::note_crash(&cellar.root().join("nowhere"), NOW, "src/some.rs:7:1", None);
 }
 
 #[test]

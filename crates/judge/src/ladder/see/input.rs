@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::call::Call;
 use crate::ladder::preset;
 use crate::ladder::sight::{Dir, Print};
-use crate::shell::ParsedCall;
+use crate::shell::{self, ParsedCall};
 
 /// The call with its paths tidied, and with one way to write "nothing".
 pub(super) fn plainer(call: &Call) -> Call {
@@ -60,12 +60,12 @@ fn names_path(field: &str) -> bool {
 
 /// The directory a call runs in: that of a leading `cd`, or of an argument.
 pub(super) fn dir(parsed: &ParsedCall<'_>) -> Dir {
-    const FIELDS: &[&str] = &["workdir", "cwd", "working_directory", "working_dir", "workingDirectory"];
     let first = parsed.script.as_ref().and_then(|script| script.commands().first());
     let moved = first.filter(|command| matches!(command.program.as_str(), "cd" | "pushd"));
     let moved = moved.and_then(|command| command.operands().next());
-    let given = || FIELDS.iter().find_map(|field| parsed.call.input.get(field)?.as_str());
-    moved.or_else(given).map_or(Dir::Unsaid, |path| Dir::Named(Print::of(&["dir", &tidy(path)])))
+    moved
+        .or_else(|| shell::folder(parsed.call))
+        .map_or(Dir::Unsaid, |path| Dir::Named(Print::of(&["dir", &tidy(path)])))
 }
 
 /// A path without detours.

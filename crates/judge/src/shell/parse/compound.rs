@@ -7,14 +7,14 @@ use crate::shell::word::ends_word;
 impl Reader<'_, '_> {
     pub(super) fn compound(&mut self, keyword: &str, read: impl FnOnce(&mut Self) -> Part) -> Part {
         self.at += keyword.len();
-        let part = self.deeper(read);
+        let part = self.deeper(false, read);
         self.trailing_redirections(part);
         part
     }
 
     pub(super) fn group_in_parens(&mut self) -> Part {
         self.parens += 1;
-        let part = self.deeper(|reader| reader.list(&[]));
+        let part = self.deeper(true, |reader| reader.list(&[]));
         self.parens -= 1;
         self.take(")");
         self.trailing_redirections(part);
@@ -106,7 +106,7 @@ impl Reader<'_, '_> {
             self.at += 1;
         }
         let role = std::mem::replace(&mut self.role, Role::Defined);
-        let tail = self.deeper(|reader| reader.command(ends)).tail;
+        let tail = self.deeper(false, |reader| reader.command(ends)).tail;
         self.role = role;
         Part { tail, ..Part::EMPTY }
     }

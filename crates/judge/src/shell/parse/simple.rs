@@ -159,11 +159,11 @@ impl Reader<'_, '_> {
             for (start, end) in bounds {
                 let role = std::mem::replace(&mut self.role, Role::Inner);
                 let (words, places) = (words[*start..*end].to_vec(), places[*start..*end].to_vec());
-                self.deeper(|reader| reader.push(words, places, Vec::new(), Vec::new(), None));
+                self.deeper(true, |reader| reader.push(words, places, Vec::new(), Vec::new(), None));
                 self.role = role;
             }
         }
-        let (role, depth) = (self.role, self.depth);
+        let (role, depth, group) = (self.role, self.depth, self.group);
         let at = self.commands.len();
         let (wrapped_words, wrapped_places) = match &inner {
             Inner::Words(start) => (words[*start..].to_vec(), places[*start..].to_vec()),
@@ -178,6 +178,7 @@ impl Reader<'_, '_> {
             then: Join::End,
             role,
             depth,
+            group,
         });
         for redirection in redirections {
             self.add_redirection(at, redirection);
@@ -185,14 +186,17 @@ impl Reader<'_, '_> {
         self.note_options(at);
         let own = match inner {
             Inner::Words(_) => {
-                let part = self.deeper(|reader| {
+                let part = self.deeper(false, |reader| {
                     reader.push(wrapped_words, wrapped_places, Vec::new(), Vec::new(), None)
                 });
                 self.wrap(at, part)
             }
             Inner::Script { text, errexit, pipefail } => {
+                // `eval` reads its script in the shell that runs it.
+                let own_shell = self.commands[at].program == "eval";
                 let mut nested = Reader::new(&text, self.commands, depth + 1, role);
                 (nested.errexit, nested.pipefail) = (errexit, pipefail);
+                nested.group.isolated = !own_shell;
                 let part = nested.list(&[]);
                 self.wrap(at, part)
             }

@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
             let role = std::mem::replace(&mut self.role, Role::Inner);
             let pending = std::mem::take(&mut self.pending);
             self.parens += 1;
-            let part = self.deeper(|reader| reader.list(&[]));
+            let part = self.deeper(true, |reader| reader.list(&[]));
             self.substituted = part.last;
             self.parens -= 1;
             self.pending = pending;

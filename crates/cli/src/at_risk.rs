@@ -1,0 +1,376 @@
+//! What a risky call would touch on this machine: its targets as absolute paths that the safe can take.
+//!
+//! It looks at names, links and a few small files of git, and never runs or changes anything. A folder that is too much to
+//! be taken as a whole (`/`, the home, `/usr`) is never widened to: it is said, so that somebody can be asked.
+
+mod git;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use unstuck_judge::risk::{At, Folder, Risk, Target};
+use unstuck_vault::Rebuildable;
+
+/// How many files a pattern may stand for; past it, the folder that holds them is taken.
+const MATCHES_MAX: usize = 4_096;
+
+/// How many folders up a project's files are looked for.
+const FOLDERS_UP: usize = 16;
+
+/// Folders of the machine that are never taken as a whole. What is in them may be, where it is named.
+const WIDE: &[&str] = &[
+    "/",
+    "/Applications",
+    "/Library",
+    "/System",
+    "/Users",
+    "/Volumes",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/nix",
+    "/opt",
+    "/private",
+    "/private/etc",
+    "/private/tmp",
+    "/private/var",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/snap",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/usr/sbin",
+    "/usr/share",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/var/tmp",
+];
+
+/// Folders whose files are no files.
+const UNREAL: &[&str] = &["/dev", "/proc", "/sys"];
+
+/// What of this machine a call puts at risk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AtRisk {
+    /// Nothing that is there.
+    Nothing,
+    /// These paths.
+    Scopes {
+        /// Absolute, sorted, each once, links in their parents followed. One that is not there is made by the call.
+        paths: Vec<PathBuf>,
+        /// What becomes of folders in them that can be made again.
+        rebuildable: Rebuildable,
+    },
+    /// More than can be taken as a whole.
+    TooWide {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+/// Finds what `risk` means for a call that is made in `cwd`, an absolute path.
+pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>) -> AtRisk {
+    let mut look = Look { cwd, home, there: Vec::new(), made: Vec::new(), rebuildable: false };
+    for target in risk.targets() {
+        if let Err(TooWide(path)) = look.at(target) {
+            return AtRisk::TooWide { path };
+        }
+    }
+    if look.there.is_empty() {
+        return AtRisk::Nothing;
+    }
+    let mut paths = look.there;
+    paths.append(&mut look.made);
+    paths.sort();
+    paths.dedup();
+    let rebuildable = if look.rebuildable { Rebuildable::Taken } else { Rebuildable::LeftOut };
+    AtRisk::Scopes { paths, rebuildable }
+}
+
+/// A folder that is too much to be taken as a whole.
+struct TooWide(PathBuf);
+
+/// What was found so far.
+struct Look<'a> {
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+    /// Paths that are there.
+    there: Vec<PathBuf>,
+    /// Paths that are not, and that the call would make.
+    made: Vec<PathBuf>,
+    rebuildable: bool,
+}
+
+impl Look<'_> {
+    fn at(&mut self, target: &Target) -> Result<(), TooWide> {
+        let before = self.there.len();
+        match &target.at {
+            At::Path { from, path } => {
+                let Some(folder) = self.folder(from) else { return Ok(()) };
+                self.add(&self.join(&folder, path), target)?;
+            }
+            At::Glob { from, pattern } => {
+                let Some(folder) = self.folder(from) else { return Ok(()) };
+                for path in self.matches(&folder, pattern)? {
+                    self.add(&path, target)?;
+                }
+            }
+            At::Over { from, sources, to, moves } => {
+                let Some(folder) = self.folder(from) else { return Ok(()) };
+                self.add_over(&folder, sources, to, *moves, target)?;
+            }
+            At::Repository { from } => {
+                let repository = self.folder(from).and_then(|folder| git::Repository::around(&folder));
+                for path in repository.iter().flat_map(git::Repository::all) {
+                    self.add(path, target)?;
+                }
+            }
+            At::GitFolder { from } => {
+                let repository = self.folder(from).and_then(|folder| git::Repository::around(&folder));
+                for path in repository.iter().flat_map(git::Repository::kept) {
+                    self.add(path, target)?;
+                }
+            }
+            At::Named { from, names } => {
+                let Some(folder) = self.folder(from) else { return Ok(()) };
+                for path in self.named(&folder, names)? {
+                    self.add(&path, target)?;
+                }
+            }
+            At::Workspace { from } => {
+                let Some(folder) = self.folder(from) else { return Ok(()) };
+                self.add(&workspace(&folder), target)?;
+            }
+        }
+        self.rebuildable |= target.rebuildable && self.there.len() > before;
+        Ok(())
+    }
+
+    /// The folder that some steps lead to; nothing where the call would end before it got there.
+    fn folder(&self, folder: &Folder) -> Option<PathBuf> {
+        let mut at = self.cwd.to_owned();
+        for step in &folder.steps {
+            // A shell takes `..` for the folder above by name, also behind a link.
+            let next = by_name(&self.join(&at, &step.to));
+            match next.is_dir() {
+                true => at = next,
+                false if step.or_stay => {}
+                false => return None,
+            }
+        }
+        Some(at)
+    }
+
+    fn join(&self, folder: &Path, path: &str) -> PathBuf {
+        match (path.strip_prefix('~'), self.home) {
+            (Some(""), Some(home)) => home.to_owned(),
+            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            (Some(_) | None, _) => folder.join(path),
+        }
+    }
+
+    /// Adds a path: as it is if it is there, as one to be made if it surely will be.
+    fn add(&mut self, path: &Path, target: &Target) -> Result<(), TooWide> {
+        let place = real(path);
+        if UNREAL.iter().any(|folder| place.starts_with(folder) && place != Path::new(folder)) {
+            return Ok(());
+        }
+        let Ok(found) = fs::symlink_metadata(&place) else {
+            if !target.only_if_there {
+                self.made.push(place);
+            }
+            return Ok(());
+        };
+        if found.is_symlink()
+            && target.through_links
+            && let Ok(end) = fs::canonicalize(&place)
+        {
+            self.keep(end)?;
+        }
+        self.keep(place)
+    }
+
+    fn keep(&mut self, path: PathBuf) -> Result<(), TooWide> {
+        if self.is_wide(&path) {
+            return Err(TooWide(path));
+        }
+        self.there.push(path);
+        Ok(())
+    }
+
+    fn is_wide(&self, path: &Path) -> bool {
+        let holds_home = |home: &Path| home.starts_with(path) || real(home).starts_with(path);
+        WIDE.iter().any(|wide| path == Path::new(wide)) || self.home.is_some_and(holds_home)
+    }
+
+    /// What a pattern stands for. A file that is called like the pattern is among it: who wrote quotes meant that one.
+    fn matches(&self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, TooWide> {
+        let whole = self.join(folder, pattern);
+        let mut found: Vec<PathBuf> =
+            fs::symlink_metadata(&whole).map(|_| whole.clone()).into_iter().collect();
+        let is_fixed = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+        let holder: PathBuf = whole.components().take_while(is_fixed).collect();
+        let first = whole.components().find(|part| !is_fixed(part));
+        let takes_all =
+            first.is_some_and(|part| part.as_os_str().as_encoded_bytes().iter().all(|b| *b == b'*'));
+        if takes_all && self.is_wide(&real(&holder)) {
+            return Err(TooWide(real(&holder)));
+        }
+        let rest = whole.strip_prefix(&holder).unwrap_or(&whole);
+        let (Some(start), Some(rest)) = (holder.to_str(), rest.to_str()) else {
+            found.push(holder);
+            return Ok(found);
+        };
+        // Who looks through all folders may look long: what holds them is as good.
+        if rest.contains("**") {
+            found.push(holder);
+            return Ok(found);
+        }
+        let pattern = format!("{}/{rest}", glob::Pattern::escape(start.trim_end_matches('/')));
+        let options = glob::MatchOptions {
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+            ..glob::MatchOptions::new()
+        };
+        let Ok(matches) = glob::glob_with(&pattern, options) else {
+            return Ok(found);
+        };
+        for path in matches.flatten() {
+            if found.len() >= MATCHES_MAX {
+                return Ok(vec![holder]);
+            }
+            found.push(path);
+        }
+        Ok(found)
+    }
+
+    /// What `cp` or `mv` would write over. Where that is something, what it makes besides belongs to it.
+    fn add_over(
+        &mut self,
+        folder: &Path,
+        sources: &[String],
+        to: &str,
+        moves: bool,
+        target: &Target,
+    ) -> Result<(), TooWide> {
+        let mut found = Vec::new();
+        for source in sources {
+            found.extend(match source.contains(['*', '?', '[']) {
+                true => self.matches(folder, source)?,
+                false => vec![self.join(folder, source)],
+            });
+        }
+        let to_path = self.join(folder, to);
+        let to_path = match to.contains(['*', '?', '[']) {
+            true => self.matches(folder, to)?.into_iter().next().unwrap_or(to_path),
+            false => to_path,
+        };
+        let inside = |source: &PathBuf| match source.components().next_back() {
+            // `cp -r a/. b` puts what is in `a` beside what is in `b`.
+            Some(Component::Normal(name)) if !ends_in_dot(source) => to_path.join(name),
+            Some(_) | None => to_path.clone(),
+        };
+        let places: Vec<PathBuf> = match to_path.is_dir() {
+            true if found.len() <= MATCHES_MAX => found.iter().map(inside).collect(),
+            true | false => vec![to_path.clone()],
+        };
+        if !places.iter().any(|place| fs::symlink_metadata(place).is_ok()) {
+            return Ok(());
+        }
+        for place in &places {
+            self.add(place, target)?;
+        }
+        for source in found.iter().filter(|_| moves).take(MATCHES_MAX) {
+            self.add(source, &Target { only_if_there: true, ..target.clone() })?;
+        }
+        Ok(())
+    }
+
+    /// Files of these names, each in the nearest folder of the project that has one.
+    fn named(&self, folder: &Path, names: &[&str]) -> Result<Vec<PathBuf>, TooWide> {
+        let top = git::Repository::around(folder).map(|repository| repository.top().to_owned());
+        let within = |each: &&Path| top.as_ref().is_some_and(|top| real(each).starts_with(top));
+        let mut found = Vec::new();
+        for name in names {
+            for (up, each) in folder.ancestors().take(FOLDERS_UP).enumerate() {
+                if up > 0 && !within(&each) {
+                    break;
+                }
+                let here = match name.contains('*') {
+                    true => self.matches(each, name)?,
+                    false => vec![each.join(name)],
+                };
+                let before = found.len();
+                found.extend(here.into_iter().filter(|path| fs::symlink_metadata(path).is_ok()));
+                if found.len() > before {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The project that a folder is in: the work tree of its repository, or the folder alone.
+fn workspace(folder: &Path) -> PathBuf {
+    git::Repository::around(folder)
+        .map_or_else(|| folder.to_owned(), |repository| repository.top().to_owned())
+}
+
+/// Whether a path is written with `.` or `..` as its last part, which a `Path` does not tell.
+fn ends_in_dot(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.ends_with(b"/.") || bytes.ends_with(b"/..")
+}
+
+/// A path without `..`, by its words alone.
+fn by_name(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Where a path really lies: the links in its parents followed, the last one not. A path that ends with `/` or a dot goes
+/// through a link, too. What is not there lies in the nearest folder above that is.
+fn real(path: &Path) -> PathBuf {
+    let through = ends_in_dot(path) || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return fs::canonicalize(path).unwrap_or_else(|_| by_name(path));
+    };
+    if through && let Ok(end) = fs::canonicalize(path) {
+        return end;
+    }
+    match fs::canonicalize(parent) {
+        Ok(parent) => parent.join(name),
+        Err(_) => real(parent).join(name),
+    }
+}

@@ -1,0 +1,270 @@
+//! Real folders, real links and real repositories, and what a line would put at risk in them.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use unstuck_exec::{Ending, Job};
+use unstuck_judge::{Call, risk};
+use unstuck_vault::Rebuildable;
+
+use super::{AtRisk, MATCHES_MAX, at_risk};
+
+/// A machine of its own: `home/` is the home, `home/p/` the folder that calls are made in.
+struct Machine {
+    folder: tempfile::TempDir,
+}
+
+impl Machine {
+    fn with(files: &[&str]) -> Machine {
+        let machine = Machine { folder: tempfile::tempdir().expect("a folder can be made") };
+        fs::create_dir_all(machine.path("home/p")).expect("a folder can be made");
+        for file in files {
+            machine.write(file);
+        }
+        machine
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().expect("it is there")
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// Makes a file, or a folder where the name ends with `/`.
+    fn write(&self, file: &str) {
+        let path = self.path(file);
+        let folder = if file.ends_with('/') { path.as_path() } else { path.parent().expect("it has one") };
+        fs::create_dir_all(folder).expect("a folder can be made");
+        if !file.ends_with('/') {
+            fs::write(&path, file).expect("a file can be written");
+        }
+    }
+
+    fn link(&self, at: &str, to: &str) {
+        symlink(to, self.path(at)).expect("a link can be made");
+    }
+
+    fn git(&self, folder: &str, args: &[&str]) {
+        let fixed = ["-c", "user.name=x", "-c", "user.email=x@a.example", "-c", "protocol.file.allow=always"];
+        let job = Job::new("git", fixed.iter().chain(args).copied())
+            .in_dir(self.path(folder))
+            .with_variable("GIT_CONFIG_GLOBAL", "/dev/null")
+            .capture_only();
+        let mut said = Vec::new();
+        let run = job.run(|_, bytes| said.extend_from_slice(bytes));
+        assert_eq!(run.ending, Ending::Exited(0), "git {args:?}: {}", String::from_utf8_lossy(&said));
+    }
+
+    /// A repository with one commit of everything that is there.
+    fn commit(&self, folder: &str) {
+        self.git(folder, &["init", "-q", "-b", "main"]);
+        self.git(folder, &["add", "-A"]);
+        self.git(folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    }
+
+    /// What a line in `home/p` puts at risk: paths below the machine's folder, with `+` those that it would make, and with
+    /// `!` at the end where folders that can be made again are taken.
+    fn seen(&self, line: &str) -> String {
+        let call = Call::shell(line.replace("MACHINE", &self.root().to_string_lossy()));
+        let Some(risk) = risk::of(&call) else { return "no risk".to_owned() };
+        let short = |path: &Path| match path.strip_prefix(self.root()) {
+            Ok(path) => path.display().to_string(),
+            Err(_) => path.display().to_string(),
+        };
+        match at_risk(&risk, &self.path("home/p"), Some(&self.path("home"))) {
+            AtRisk::Nothing => "nothing".to_owned(),
+            AtRisk::TooWide { path } => format!("too wide: {}", short(&path)),
+            AtRisk::Scopes { paths, rebuildable } => {
+                let made = |path: &PathBuf| if fs::symlink_metadata(path).is_ok() { "" } else { "+" };
+                let shown: Vec<String> = paths.iter().map(|path| short(path) + made(path)).collect();
+                shown.join(" ") + if rebuildable == Rebuildable::Taken { " !" } else { "" }
+            }
+        }
+    }
+
+    fn check(&self, cases: &[(&str, &str)]) {
+        for (line, expected) in cases {
+            assert_eq!(self.seen(line), *expected, "{line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_not_at_risk() {
+    Machine::with(&["home/p/a", "home/p/d/x"]).check(&[
+        ("rm -rf nothing", "nothing"),
+        ("rm -rf nothing a", "home/p/a !"),
+        ("echo x > new", "nothing"),
+        ("echo x > a", "home/p/a"),
+        ("echo x > a; echo y > new/file", "home/p/a home/p/new/file+"),
+        ("rm -rf d", "home/p/d !"),
+        ("rm -rf ./d/", "home/p/d !"),
+        ("rm -rf .", "home/p !"),
+        ("git checkout main", "nothing"),
+        ("git reset --hard", "nothing"),
+        ("sed -i 's/a/b/' a nothing", "home/p/a"),
+        ("npm install", "nothing"),
+        ("chmod -R 755 d", "home/p/d"),
+    ]);
+}
+
+#[test]
+fn patterns_stand_for_what_they_match() {
+    Machine::with(&[
+        "home/p/a.rs",
+        "home/p/b.rs",
+        "home/p/.c.rs",
+        "home/p/s/d.rs",
+        "home/p/[id].ts",
+        "home/o",
+    ])
+    .check(&[
+        ("rm *.rs", "home/p/a.rs home/p/b.rs !"),
+        ("rm */*.rs", "home/p/s/d.rs !"),
+        ("rm -rf *", "home/p/[id].ts home/p/a.rs home/p/b.rs home/p/s !"),
+        ("rm '[id].ts'", "home/p/[id].ts !"),
+        ("rm *.none", "nothing"),
+        ("rm ../o*", "home/o !"),
+        ("prettier --write 's/**/*.rs'", "home/p/s"),
+        ("rm {a,b,z}.rs", "home/p/a.rs home/p/b.rs !"),
+        ("rm ~/o ~/p/a.rs", "home/o home/p/a.rs !"),
+    ]);
+}
+
+#[test]
+fn a_pattern_for_too_many_files_is_the_folder_that_holds_them() {
+    let machine = Machine::with(&["home/p/many/"]);
+    for n in 0..=MATCHES_MAX {
+        fs::write(machine.path(&format!("home/p/many/{n}.txt")), "").expect("a file can be written");
+    }
+    machine.check(&[("rm many/*.txt", "home/p/many !"), ("rm many/1.txt", "home/p/many/1.txt !")]);
+}
+
+#[test]
+fn a_folder_that_is_entered_is_looked_for() {
+    Machine::with(&["home/p/d/x", "home/p/x", "home/q/x"]).check(&[
+        ("cd d && rm x", "home/p/d/x !"),
+        ("cd d; rm x", "home/p/d/x !"),
+        ("cd none && rm x", "nothing"),
+        ("cd none; rm x", "home/p/x !"),
+        ("cd ../q && rm x", "home/q/x !"),
+        ("cd ~/q && rm x", "home/q/x !"),
+        ("cd MACHINE/home/q && rm x", "home/q/x !"),
+        ("rm -rf \"$UNKNOWN\"", "home/p !"),
+        ("cd d && rm -rf \"$UNKNOWN\"", "home/p/d !"),
+    ]);
+}
+
+#[test]
+fn a_link_is_removed_alone_and_written_through() {
+    let machine = Machine::with(&["home/p/real/f", "elsewhere/g"]);
+    machine.link("home/p/to-folder", "real");
+    machine.link("home/p/to-file", "../../elsewhere/g");
+    machine.link("home/p/dangling", "none");
+    machine.check(&[
+        ("rm to-folder", "home/p/to-folder !"),
+        ("rm to-file dangling", "home/p/dangling home/p/to-file !"),
+        ("rm to-folder/f", "home/p/real/f !"),
+        ("rm -rf to-folder/*", "home/p/real/f !"),
+        ("rm -rf to-folder/", "home/p/real !"),
+        ("echo x > to-file", "elsewhere/g home/p/to-file"),
+        ("echo x > dangling", "home/p/dangling"),
+        ("cd to-folder && rm f", "home/p/real/f !"),
+        ("cd to-folder/.. && rm real/f", "home/p/real/f !"),
+    ]);
+}
+
+#[test]
+fn a_copy_puts_at_risk_what_it_writes_over() {
+    Machine::with(&["home/p/a", "home/p/b", "home/p/d/a", "home/p/s/x/y", "home/p/d/x/y", "home/p/e/"])
+        .check(&[
+            ("cp a b", "home/p/b"),
+            ("cp a new", "nothing"),
+            ("cp a d", "home/p/d/a"),
+            ("cp a b d/", "home/p/d/a home/p/d/b+"),
+            ("cp a e/", "nothing"),
+            ("cp -r s/* d", "home/p/d/x"),
+            ("cp -r s/. d", "home/p/d"),
+            ("mv a b", "home/p/a home/p/b !"),
+            ("mv a new", "nothing"),
+            ("mv a b d", "home/p/a home/p/b home/p/d/a home/p/d/b+ !"),
+            ("mv -t d a", "home/p/a home/p/d/a !"),
+            ("mv none b", "home/p/b !"),
+        ]);
+}
+
+#[test]
+fn what_is_too_wide_is_said_and_never_taken() {
+    Machine::with(&["home/p/a", "home/x"]).check(&[
+        ("rm -rf /", "too wide: /"),
+        ("rm -rf /*", "too wide: /"),
+        ("rm -rf ~", "too wide: home"),
+        ("rm -rf ~/*", "too wide: home"),
+        ("rm -rf \"$HOME/$X\"", "too wide: home"),
+        ("rm -rf ..", "too wide: home"),
+        ("rm -rf ../..", "too wide: "),
+        ("rm a && rm -rf /usr", "too wide: /usr"),
+        ("find / -name x -delete", "too wide: /"),
+        ("chmod -R 777 /etc", "too wide: /etc"),
+        ("rm -rf /tmp/*", "too wide: /tmp"),
+        ("rm -rf /tmp", "too wide: /tmp"),
+        ("cd / && rm -rf $X", "too wide: /"),
+        ("cd ~ && git clean -fdx", "too wide: home"),
+        ("echo 1 > /proc/self/oom_score_adj", "nothing"),
+        ("rm ~/x", "home/x !"),
+    ]);
+}
+
+#[test]
+fn a_repository_is_its_work_tree_and_what_git_keeps() {
+    let machine = Machine::with(&["home/p/a", "home/p/sub/b", "home/p/sub/package.json", "home/p/yarn.lock"]);
+    machine.commit("home/p");
+    machine.check(&[
+        ("git reset --hard", "home/p"),
+        ("cd sub && git reset --hard", "home/p"),
+        ("git -C sub stash", "home/p"),
+        ("git commit -m x", "home/p/.git"),
+        ("cd sub && git commit --amend", "home/p/.git"),
+        ("git restore sub/b", "home/p/.git home/p/sub/b"),
+        ("git checkout main", "nothing"),
+        ("git checkout a", "home/p/a"),
+        ("git checkout -- .", "home/p"),
+        ("git clean -fdx sub", "home/p/sub !"),
+        ("cd sub && rm \"$X\"", "home/p !"),
+        ("cd sub && cargo fmt", "home/p"),
+        ("cd sub && yarn add x", "home/p/sub/package.json home/p/yarn.lock"),
+    ]);
+}
+
+#[test]
+fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
+    let machine = Machine::with(&["main/a", "module/m", "home/p/x"]);
+    machine.commit("main");
+    machine.commit("module");
+    fs::remove_dir_all(machine.path("home/p")).expect("it can be removed");
+    machine.git("main", &["worktree", "add", "-q", "../home/p"]);
+    machine.check(&[
+        ("git reset --hard", "home/p main/.git main/.git/worktrees/p"),
+        ("git commit -m x", "main/.git main/.git/worktrees/p"),
+        ("rm a", "home/p/a !"),
+    ]);
+    machine.git("home/p", &["submodule", "--quiet", "add", "../../module", "mod"]);
+    machine.check(&[
+        ("cd mod && git reset --hard", "home/p/mod main/.git/worktrees/p/modules/mod"),
+        ("git -C mod commit -m x", "main/.git/worktrees/p/modules/mod"),
+    ]);
+    machine.git("", &["init", "-q", "--bare", "home/bare"]);
+    machine.check(&[("git -C ../bare gc", "home/bare"), ("git -C ../bare branch -D x", "home/bare")]);
+}
+
+#[test]
+fn tools_name_their_files() {
+    let machine = Machine::with(&["home/p/a"]);
+    let path = machine.path("home/p/a");
+    let call = Call::new("Write", serde_json::json!({ "file_path": path, "content": "x" }));
+    let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None));
+    assert_eq!(found, Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut }));
+}

@@ -1,0 +1,314 @@
+//! Before a call that puts files at risk they are saved, and after it what it left behind is recorded. It never decides whether
+//! a call is wise; it only sees to it that none runs unprotected in silence.
+//!
+//! A call that is harmless costs a look at its words here and nothing else: no file is touched, and the safe is not opened.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use unstuck_judge::risk::{self, Counts, Risk};
+use unstuck_judge::{Call, fingerprint};
+use unstuck_store::{Asked, Entry, Instead, Mode, SafeCall, SafeDeed, SafeNote, Said, key_of};
+use unstuck_vault::{Coverage, Origin, Progress, Snapshot, SnapshotId, Vault, VaultError, Watch, Wish};
+use unstuck_wire::clean::Clean;
+use unstuck_wire::hook::{Letter, Reply};
+
+use super::Post;
+use super::unprotected::{Trouble, Weight};
+use crate::at_risk::{AtRisk, at_risk};
+use crate::cellar;
+use crate::exit::CommandError;
+use crate::last_word::Word;
+use crate::settings::Protect;
+
+/// After the time for a snapshot is over, so much is left to say so: a safe that does not heed its watch is given up then.
+pub(crate) const TO_SAY_SO: Duration = Duration::from_secs(3);
+/// The most that is said of one call.
+const REASON_MAX: usize = 1500;
+/// What is told outside of a call's own result is waited for by a person: nothing may take longer there.
+const BESIDE_MAX: Duration = Duration::from_secs(3);
+
+/// Ends what takes too long.
+struct Until(Instant);
+
+impl Watch for Until {
+    fn goes_on(&self, _progress: Progress) -> bool {
+        Instant::now() < self.0
+    }
+}
+
+/// A call that puts files at risk.
+struct AtStake<'a> {
+    letter: &'a Letter,
+    /// The call as it was asked for.
+    asked: &'a Asked,
+    /// The call as it runs.
+    call: &'a Call,
+    risk: Risk,
+}
+
+/// In what manner a call runs.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// A person lets it run, whatever speaks against it.
+    is_allowed: bool,
+    /// With other words than it was asked for.
+    is_rewritten: bool,
+}
+
+/// A snapshot whose call has ended.
+pub(super) struct Ended {
+    snapshot: SnapshotId,
+    /// How long recording what it left behind may take.
+    limit: Duration,
+}
+
+impl Post<'_> {
+    /// What a call puts at risk, as far as the settings want it protected.
+    pub(super) fn risk_of(&self, call: &Call) -> Option<Risk> {
+        let wanted = match self.safe.settings.protect {
+            Protect::Off => return None,
+            Protect::Risky => Counts::Always,
+            Protect::Edits => Counts::Edits,
+        };
+        risk::of(call).filter(|risk| risk.counts() <= wanted)
+    }
+
+    /// From now on a risky call is refused if this process comes to no end, instead of running unprotected.
+    pub(super) fn expect_the_worst(&self, letter: &Letter, asked: &Asked, call: &Call, risk: &Risk) {
+        if let Some(deadline) = &self.desk.deadline {
+            deadline.grant(self.safe.settings.deadline + TO_SAY_SO);
+        }
+        if self.modes.of(&asked.tool) != Mode::Enforce {
+            return;
+        }
+        let trouble = Trouble::no_end(self.desk.lang);
+        let at_stake = AtStake { letter, asked, call, risk: risk.clone() };
+        let (instead, reason) = self.against(&at_stake, &trouble);
+        let reply = reply(instead, &reason);
+        let answer = self.last_answer(letter, &reply);
+        let note = self.note_of(&at_stake, None, instead, &reason);
+        if let Some(answer) = answer {
+            self.last_word.prepare(Word { answer, entry: Entry::Safe(note) });
+        }
+    }
+
+    /// Saves what a call puts at risk before it runs. Returns what is to be said instead of letting it run, or beside that.
+    pub(super) fn protect(
+        &mut self,
+        letter: &Letter,
+        asked: &Asked,
+        call: &Call,
+        said: &Said,
+        is_rewritten: bool,
+    ) -> Option<Reply> {
+        let risk = self.risk_of(call)?;
+        // A hook that stands in two files of settings tells of a call twice.
+        if !said.snapshots.is_empty() {
+            return None;
+        }
+        let at_stake = AtStake { letter, asked, call, risk };
+        // What a person allowed runs even where we come to no end.
+        let is_allowed = self.desk.keeper.is_allowed(&key_of(&fingerprint::call(call)), cellar::now());
+        if is_allowed {
+            self.last_word.withdraw();
+        }
+        let taken = match &self.desk.deadline.clone() {
+            Some(deadline) => deadline.uncounted(|| self.take_snapshot(&at_stake, said)),
+            None => self.take_snapshot(&at_stake, said),
+        };
+        self.last_word.withdraw();
+        let trouble = match taken {
+            Ok(None) => return None,
+            Ok(Some(snapshot)) => {
+                self.note_taken(&at_stake, said, &snapshot);
+                match snapshot.coverage() {
+                    Coverage::Whole => return None,
+                    Coverage::Partial => Trouble::partial(&snapshot, self.desk.lang),
+                }
+            }
+            Err(error) => Trouble::of(&error, &self.safe.settings, self.desk.lang),
+        };
+        if trouble.weight == Weight::OwnFault {
+            self.note_fault("safe", &trouble.text);
+        }
+        Some(self.unprotected(&at_stake, said, &trouble, Manner { is_allowed, is_rewritten }))
+    }
+
+    /// Takes the snapshot; none where nothing is there that could be lost.
+    fn take_snapshot(&self, at_stake: &AtStake<'_>, said: &Said) -> Result<Option<Snapshot>, CommandError> {
+        let until = Until(Instant::now() + self.safe.settings.deadline);
+        let folder = folder_of(at_stake.letter);
+        let (scopes, rebuildable) = match at_risk(&at_stake.risk, &folder, self.home) {
+            AtRisk::Nothing => return Ok(None),
+            AtRisk::Scopes { paths, rebuildable } => (paths, rebuildable),
+            AtRisk::TooWide { path } => return Err(VaultError::TooWide { path }.into()),
+        };
+        let wish = Wish {
+            scopes,
+            rebuildable,
+            never: self.safe.never(),
+            origin: Origin::Call {
+                call: said.call,
+                key: at_stake.asked.key.to_string(),
+                session: at_stake.asked.who.session.to_string(),
+                row: at_stake.risk.row().to_owned(),
+                label: at_stake.asked.label.to_string(),
+            },
+            note: String::new(),
+            reserve: self.safe.reserve(),
+            now: SystemTime::now(),
+        };
+        let vault = self.safe.open()?;
+        match vault.take(&wish, &until) {
+            // The oldest snapshots make room for the one that is needed now.
+            Err(VaultError::OverBudget { needed, .. }) if self.make_room(&vault, needed) => {
+                Ok(Some(vault.take(&wish, &until)?))
+            }
+            taken => Ok(Some(taken?)),
+        }
+    }
+
+    /// Removes the oldest snapshots until so many bytes have room; says whether any went.
+    fn make_room(&self, vault: &Vault, needed: u64) -> bool {
+        let Some(max_size) = self.safe.settings.max_size.checked_sub(needed) else { return false };
+        let retention = unstuck_vault::Retention { max_size, ..self.safe.retention() };
+        let collected = vault.expire(&retention, SystemTime::now()).unwrap_or_default();
+        !collected.snapshots.is_empty()
+    }
+
+    /// What becomes of a call whose files could not be saved, or not all of them.
+    fn unprotected(
+        &mut self,
+        at_stake: &AtStake<'_>,
+        said: &Said,
+        trouble: &Trouble,
+        manner: Manner,
+    ) -> Reply {
+        let honours = at_stake.letter.honours();
+        let (instead, reason) = match self.modes.of(&at_stake.asked.tool) {
+            Mode::Enforce if !manner.is_allowed => self.against(at_stake, trouble),
+            Mode::Enforce | Mode::Advise => (Instead::Told, trouble.told(self.desk.lang)),
+            Mode::Shadow => (Instead::Recorded, trouble.told(self.desk.lang)),
+        };
+        let can_tell_now = honours.tell && !manner.is_rewritten;
+        let instead = match instead {
+            Instead::Told if !can_tell_now => Instead::ToldLater,
+            Instead::Recorded
+            | Instead::Told
+            | Instead::ToldLater
+            | Instead::Asked
+            | Instead::Denied => instead,
+        };
+        let reason = self.cleaner.line(&reason, REASON_MAX);
+        let note = self.note_of(at_stake, said.call, instead, &reason);
+        self.desk.note(&Entry::Safe(note), cellar::now());
+        reply(instead, &reason)
+    }
+
+    /// What is done about a call that may not run unprotected without a word, and why, in words.
+    fn against(&self, at_stake: &AtStake<'_>, trouble: &Trouble) -> (Instead, String) {
+        let lang = self.desk.lang;
+        let can_ask = self.is_attended(at_stake.letter) && at_stake.letter.honours().ask;
+        let why = at_stake.risk.why(lang);
+        match (can_ask, trouble.weight) {
+            (true, _) => (Instead::Asked, trouble.asked(why, lang)),
+            (false, Weight::Stops) => {
+                let key = key_of(&fingerprint::call(at_stake.call));
+                (Instead::Denied, trouble.denied(why, &key, lang))
+            }
+            (false, Weight::OwnFault | Weight::Partial) => (Instead::Told, trouble.told(lang)),
+        }
+    }
+
+    fn note_taken(&mut self, at_stake: &AtStake<'_>, said: &Said, snapshot: &Snapshot) {
+        let deed = SafeDeed::Taken {
+            paths: snapshot.entries,
+            bytes: snapshot.bytes,
+            partial: snapshot.coverage() == Coverage::Partial,
+        };
+        let note = SafeNote {
+            at: cellar::now(),
+            call: which(at_stake, said.call),
+            snapshot: Clean::stored(snapshot.id.to_string()),
+            deed,
+            why: Clean::from(at_stake.risk.row()),
+            text: at_stake.asked.label.clone(),
+        };
+        self.desk.note(&Entry::Safe(note), cellar::now());
+    }
+
+    fn note_of(&self, at_stake: &AtStake<'_>, call: Option<i64>, instead: Instead, reason: &str) -> SafeNote {
+        SafeNote {
+            at: cellar::now(),
+            call: which(at_stake, call),
+            snapshot: Clean::default(),
+            deed: SafeDeed::Unprotected { instead },
+            why: Clean::from(at_stake.risk.row()),
+            text: self.cleaner.line(reason, REASON_MAX),
+        }
+    }
+
+    /// A protected call ended: what it left behind is to be recorded once the answer is out.
+    pub(super) fn has_ended(&mut self, said: &Said, is_own_result: bool) {
+        let limit = match is_own_result {
+            true => self.safe.settings.deadline,
+            false => self.safe.settings.deadline.min(BESIDE_MAX),
+        };
+        let named = said.snapshots.iter().filter_map(|name| name.parse().ok());
+        self.ended.extend(named.map(|snapshot| Ended { snapshot, limit }));
+    }
+
+    /// Records what calls that have ended left behind, so that an undo can tell it from what others do later. Where none of
+    /// them was protected, nothing is done.
+    pub(crate) fn conclude(&mut self) {
+        for Ended { snapshot, limit } in std::mem::take(&mut self.ended) {
+            if let Some(deadline) = &self.desk.deadline {
+                deadline.grant(limit + TO_SAY_SO);
+            }
+            let until = Until(Instant::now() + limit);
+            let concluded = self.safe.existing().and_then(|vault| {
+                vault.conclude(snapshot, SystemTime::now(), self.safe.reserve(), &until)?;
+                self.safe.expire(&vault);
+                Ok(())
+            });
+            match concluded {
+                // It was removed meanwhile, and with it what could be undone.
+                Ok(()) | Err(CommandError::Vault(VaultError::NoSuchSnapshot { .. })) => {}
+                Err(error) => {
+                    let what = format!("what the call behind {snapshot} left behind was not recorded: {error}");
+                    self.note_fault("safe", &what);
+                }
+            }
+        }
+    }
+}
+
+/// The call as the timeline knows it.
+fn which(at_stake: &AtStake<'_>, call: Option<i64>) -> SafeCall {
+    let asked = at_stake.asked;
+    call.map_or_else(
+        || SafeCall::Named { session: asked.who.session.clone(), key: asked.key.clone() },
+        SafeCall::Numbered,
+    )
+}
+
+fn reply(instead: Instead, reason: &str) -> Reply {
+    let reason = reason.to_owned();
+    match instead {
+        Instead::Recorded | Instead::ToldLater => Reply::Silent,
+        Instead::Told => Reply::Tell { text: reason },
+        Instead::Asked => Reply::Ask { reason },
+        Instead::Denied => Reply::Deny { reason },
+    }
+}
+
+/// The folder that a call is made in. Where nobody names it, it is the one that we were started in: agents start their hooks
+/// where they work.
+fn folder_of(letter: &Letter) -> Cow<'_, Path> {
+    match letter.cwd.is_empty() {
+        true => Cow::Owned(std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))),
+        false => Cow::Borrowed(Path::new(&letter.cwd)),
+    }
+}
