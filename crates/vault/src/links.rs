@@ -27,6 +27,7 @@ pub(crate) fn settle(plan: &mut Plan, linked: &[Vec<u8>], lists: &Lists<'_>) {
     let mut names = Names {
         was: by_file(lists.want),
         is: by_path(lists.have),
+        together: by_file(lists.have),
         free: linked.iter().map(Vec::as_slice).collect(),
         ops: plan.ops.iter().enumerate().map(|(number, op)| (op.path.clone(), number)).collect(),
         taken: HashSet::new(),
@@ -68,6 +69,8 @@ fn each_linked(list: &Manifest, mut see: impl FnMut(&[u8], &Entry)) {
 struct Names<'a> {
     was: HashMap<File, Vec<Vec<u8>>>,
     is: HashMap<Vec<u8>, Entry>,
+    /// The names of each file of the present.
+    together: HashMap<File, Vec<Vec<u8>>>,
     /// Names that may be changed.
     free: HashSet<&'a [u8]>,
     /// The deed at each path.
@@ -108,13 +111,23 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Can a file of the present be what these names are names of? Not if it is that for others, and not if it has a name that
+    /// was none of these and stays.
+    fn may_stay(&self, file: &File, group: &[Vec<u8>]) -> bool {
+        let stays = |path: &Vec<u8>| {
+            let is_other = !group.contains(path) && !self.free.contains(path.as_slice());
+            is_other && there(self.lists.want.find(path)).is_some()
+        };
+        !self.taken.contains(file) && !self.together.get(file).into_iter().flatten().any(stays)
+    }
+
     fn settle(&mut self, plan: &mut Plan, group: &[Vec<u8>]) {
         let lists = self.lists;
         let wanted: Vec<(&Vec<u8>, Seen<'a>)> =
             group.iter().filter_map(|path| Some((path, there(lists.want.find(path))?))).collect();
         let mut present: HashMap<File, (u32, &Vec<u8>)> = HashMap::new();
         for (path, was) in &wanted {
-            if let Some(is) = self.present(path, was).filter(|is| !self.taken.contains(&file(is))) {
+            if let Some(is) = self.present(path, was).filter(|is| self.may_stay(&file(is), group)) {
                 // What may not be changed decides.
                 let weight = if self.free.contains(path.as_slice()) { 1 } else { 1000 };
                 present.entry(file(&is)).or_insert((0, path)).0 += weight;

@@ -260,7 +260,9 @@ impl Restore<'_> {
             Some(after) => self.verify(done, after),
             None => (0, Vec::new()),
         };
-        kept.extend(strange.into_iter().map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
+        let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
+        let strange = strange.into_iter().filter(|path| !is_known.contains(path));
+        kept.extend(strange.map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
         Ok(self.told(Some(id), plan.told, kept, verified, written))
     }
 
