@@ -347,7 +347,7 @@ impl Shared<'_> {
         let done = self.files.fetch_add(1, Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         let progress = Progress { stage: Doing::Preparing, done, of: 0, bytes };
-        match done % ASK_EVERY != 0 || self.about.watch.goes_on(progress) {
+        match !done.is_multiple_of(ASK_EVERY) || self.about.watch.goes_on(progress) {
             true => Ok(()),
             false => Err(VaultError::Stopped),
         }
