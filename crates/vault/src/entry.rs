@@ -9,7 +9,7 @@ pub(crate) type Hash = [u8; 32];
 pub(crate) const HOLE: Hash = [0; 32];
 
 /// A moment as filesystems know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Moment {
     pub(crate) seconds: i64,
     pub(crate) nanos: u32,

@@ -150,8 +150,12 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
     if let Some(error) = lock(&shared.queue).error.take() {
         return Err(error);
     }
-    for further in std::mem::take(&mut lock(&shared.found).further) {
-        shared.further(&further)?;
+    loop {
+        let further = lock(&shared.found).further.pop();
+        match further {
+            Some(further) => shared.further(&further)?,
+            None => break,
+        }
     }
     let bytes = shared.bytes.load(Ordering::Relaxed);
     let found = shared.found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -321,8 +325,20 @@ impl Shared<'_> {
             false => fs::openat(&stage.folder, ".", tree::FOLDER, Mode::empty()),
         };
         let folder = open().map_err(|error| VaultError::io("open", &stage.path)(error.into()))?;
-        // Standing alone now, it is made like any other.
-        let entry = Entry { links: 1, ..further.entry };
+        let links = match further.first {
+            // The name that was to stay is of no use: this one is the first then.
+            First::Present(_) => {
+                let key = (self.about.places[further.op], further.entry.inode);
+                let mut known = lock(&self.first);
+                if matches!(known.get(&key), Some(First::Present(_))) {
+                    known.remove(&key);
+                }
+                further.entry.links
+            }
+            // Standing alone now, it is made like any other.
+            First::Made(_) => 1,
+        };
+        let entry = Entry { links, ..further.entry };
         let seen = Seen { name: name(new), entry, attributes: &further.attributes };
         self.thing(further.op, &folder, &further.path, new, &seen)
     }
@@ -331,7 +347,7 @@ impl Shared<'_> {
         let done = self.files.fetch_add(1, Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         let progress = Progress { stage: Doing::Preparing, done, of: 0, bytes };
-        match done % ASK_EVERY != 0 || self.about.watch.goes_on(progress) {
+        match !done.is_multiple_of(ASK_EVERY) || self.about.watch.goes_on(progress) {
             true => Ok(()),
             false => Err(VaultError::Stopped),
         }

@@ -128,11 +128,12 @@ fn bring_back(
         return restore.tried();
     }
     let saved = restore.save()?;
-    let done = restore.carry_out(aim, &saved);
+    let saved_id = saved.stored.id();
+    let done = restore.carry_out(aim, saved);
     // Only what was never begun leaves nothing to take back.
     let is_begun = folder.journal().exists() || matches!(&done, Ok(done) if done.saved.is_some());
     if !is_begun {
-        let path = folder.numbered(Room::Snapshots, saved.stored.id().0);
+        let path = folder.numbered(Room::Snapshots, saved_id.0);
         fs::remove_file(&path).map_err(VaultError::io("remove", &path))?;
     }
     if !folder.journal().exists() {
@@ -207,7 +208,7 @@ impl Restore<'_> {
         take::take(self.folder, &wish, Some(self.want), self.watch)
     }
 
-    fn carry_out(&self, aim: Aim, saved: &Taken) -> Result<Restored, VaultError> {
+    fn carry_out(&self, aim: Aim, saved: Taken) -> Result<Restored, VaultError> {
         let mut plan = self.plan(&saved.manifest);
         if plan.is_empty() {
             return Ok(self.told(None, plan.told, plan.kept, 0, 0));
@@ -239,10 +240,11 @@ impl Restore<'_> {
             above: above(&plan.ops),
             steps: steps(&plan.ops, &places, &inodes),
             folders: folders.into_iter().chain(std::mem::take(&mut plan.folders)).collect(),
+            made: std::mem::take(&mut plan.made),
         };
         drop(stages);
         journal.write(self.folder)?;
-        let finished = recover::finish(self.folder, &journal, &saved.manifest, self.watch)?;
+        let finished = recover::finish(self.folder, &journal, saved, self.watch)?;
         let mut kept = std::mem::take(&mut plan.kept);
         kept.extend(damaged);
         let mut is_out = HashSet::new();
@@ -258,7 +260,9 @@ impl Restore<'_> {
             Some(after) => self.verify(done, after),
             None => (0, Vec::new()),
         };
-        kept.extend(strange.into_iter().map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
+        let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
+        let strange = strange.into_iter().filter(|path| !is_known.contains(path));
+        kept.extend(strange.map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
         Ok(self.told(Some(id), plan.told, kept, verified, written))
     }
 

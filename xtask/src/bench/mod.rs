@@ -15,8 +15,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-pub use contest::PEAK;
-use contest::{Contestant, Measured, Ratio, quantile, take_turns};
+pub use contest::Measured;
+use contest::{Contestant, Ratio, quantile, take_turns};
 use lexopt::prelude::*;
 use nix::sys::resource::{UsageWho, getrusage};
 
