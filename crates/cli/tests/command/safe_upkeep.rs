@@ -133,12 +133,13 @@ fn what_is_dropped_is_gone_and_an_agent_drops_nothing() {
 fn a_purge_removes_the_snapshots_of_a_session_and_what_undoing_them_saved() {
     let world = project();
     world.run_in("app", &["snapshot", "src"]);
-    world.protected("a", "app/src", |world| fs::write(world.path("app/src/main.rs"), "platypus").unwrap());
-    world.run_in("app", &["undo"]);
-    world.run(&["snapshots", "pin", "s2"], "");
+    let write = |world: &World| fs::write(world.path("app/src/main.rs"), "platypus").unwrap();
+    let of_call = world.protected("a", "app/src", write);
+    let saved = world.run_in("app", &["undo", "--json"]).json()["saved"].clone();
+    world.run(&["snapshots", "pin", &of_call], "");
     assert!(!world.files_with("platypus").is_empty());
     let dry = world.run(&["purge", "--session", "sitting", "--dry-run", "--json"], "").json();
-    assert_eq!(dry["snapshots"], json!(["s2", "s3"]));
+    assert_eq!(dry["snapshots"], json!([of_call, saved]));
     world.run(&["purge", "--session", "sittin"], "").complains(1, &["no session is called sittin"]);
     let said = world.run(&["purge", "--session", "sitting"], "");
     assert!(said.stdout().contains("and 2 snapshots\n") && said.exit == 0, "{said}");
