@@ -176,3 +176,25 @@ fn a_safe_of_a_newer_version_is_left_alone() {
     let doctor = world.run(&["doctor"], "");
     assert!(doctor.exit == 6 && doctor.stdout().contains("has format 99"), "{doctor}");
 }
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_can_be_dropped() {
+    let world = with_snapshots(2);
+    let records = world.path(".local/state/unstuck/vault/snapshots");
+    let mut files: Vec<_> = fs::read_dir(records).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    fs::write(&files[0], "{").unwrap();
+    let said = world.run(&["snapshots"], "");
+    assert_eq!(said.exit, 0, "{said}");
+    assert!(said.stderr().contains("damaged, and lost: s1 (`unstuck snapshots drop s1`)\n"), "{said}");
+    assert!(
+        world.run(&["--lang", "zh", "snapshots"], "").stderr().contains("已损坏且无法恢复：s1"),
+        "{said}"
+    );
+    let doctor = world.run(&["doctor"], "");
+    assert!(doctor.exit == 6 && doctor.stdout().contains("damaged, and lost: s1"), "{doctor}");
+    let gc = world.run(&["gc"], "");
+    assert!(gc.stdout().contains("damaged lists: s1; ") || gc.exit == 0, "{gc}");
+    assert_eq!(world.run(&["snapshots", "drop", "s1"], "").exit, 0);
+    assert_eq!(world.run(&["snapshots"], "").stderr(), "");
+}

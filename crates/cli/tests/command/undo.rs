@@ -201,3 +201,45 @@ fn the_timeline_and_the_page_of_the_call_tell_of_it() {
     let lang_zh = world.run(&["log", "--lang", "zh"], "");
     assert!(lang_zh.stdout().contains("↶ 已恢复"), "{lang_zh}");
 }
+
+/// A call that an agent asks for in the project, as the generic hook is told of it.
+fn asked(world: &World, event: &str, key: &str, command: &str) -> String {
+    let cwd = world.path("app").canonicalize().unwrap();
+    let mut payload = json!({
+        "event": event, "session": "real", "call_id": key, "tool": "Bash", "cwd": cwd,
+        "input": { "command": command },
+    });
+    if event == "after" {
+        payload["exit_code"] = json!(0);
+    }
+    payload.to_string()
+}
+
+#[test]
+fn what_the_hook_saved_is_undone_by_the_number_of_the_call() {
+    let world = project();
+    let before = tree(&world.path("app/src"));
+    let answer = hook(&world, &asked(&world, "before", "toolu_7", "rm -rf src")).json();
+    assert_eq!(answer["decision"], "allow", "{answer}");
+    remove_src(&world);
+    hook(&world, &asked(&world, "after", "toolu_7", "rm -rf src"));
+    let page = world.run(&["show", "toolu_7", "--json"], "").json();
+    let (call, id) = (page["call"].as_i64().unwrap(), page["snapshot"].as_str().unwrap());
+    let text = world.run(&["show", "toolu_7"], "");
+    assert!(
+        text.stdout().contains(&format!("saved as   {id}; take it back: `unstuck undo {call}`\n")),
+        "{text}"
+    );
+    let said = world.run_in("app", &["undo", &call.to_string()]);
+    assert_eq!((said.exit, tree(&world.path("app/src"))), (0, before), "{said}");
+    let text = world.run(&["show", "toolu_7"], "");
+    assert!(
+        text.stdout().contains(&format!("saved as   {id}; undone, before that: {}\n", newest(&world))),
+        "{text}"
+    );
+    let zh = world.run(&["--lang", "zh", "show", "toolu_7"], "");
+    assert!(zh.stdout().contains("；已撤销，之前的状态："), "{zh}");
+    world.run(&["snapshots", "drop", id], "");
+    let text = world.run(&["show", "toolu_7"], "");
+    assert!(text.stdout().contains(&format!("saved as   {id}, which is gone by now\n")), "{text}");
+}
