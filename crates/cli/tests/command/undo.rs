@@ -149,6 +149,8 @@ fn a_call_that_changed_nothing_is_passed_over() {
     let world = project();
     world.protected("a", "app/src", remove_src);
     world.protected("b", "app", |_| ());
+    let said = world.run_in("app", &["undo", "b"]);
+    assert!(said.exit == 1 && said.stdout().starts_with("nothing to bring back from "), "{said}");
     assert_eq!(world.run_in("app", &["undo", "--json"]).json()["id"], "s1");
 }
 
