@@ -66,7 +66,8 @@ pub(crate) struct WireSnapshot<'a> {
     at_ms: u64,
     why: &'static str,
     note: &'a str,
-    call: Option<WireOrigin<'a>>,
+    #[serde(flatten)]
+    call: WireOrigin<'a>,
     /// The snapshot that was restored when this one saved what was there.
     of: Option<String>,
     covers: Vec<String>,
@@ -82,13 +83,14 @@ pub(crate) struct WireSnapshot<'a> {
     undone_by: Option<String>,
 }
 
-#[derive(Serialize)]
+/// The call that it was taken before; nothing of it where there is none.
+#[derive(Default, Serialize)]
 struct WireOrigin<'a> {
     call: Option<i64>,
-    call_id: &'a str,
-    session: &'a str,
-    row: &'a str,
-    label: &'a str,
+    call_id: Option<&'a str>,
+    session: Option<&'a str>,
+    row: Option<&'a str>,
+    label: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -101,11 +103,12 @@ impl<'a> WireSnapshot<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot) -> WireSnapshot<'a> {
         let at = millis(snapshot.at);
         let (why, call, of) = match &snapshot.origin {
-            Origin::Person => ("person", None, None),
+            Origin::Person => ("person", WireOrigin::default(), None),
             Origin::Call { call, key, session, row, label } => {
-                ("call", Some(WireOrigin { call: *call, call_id: key, session, row, label }), None)
+                let [call_id, session, row, label] = [key, session, row, label].map(|text| Some(&**text));
+                ("call", WireOrigin { call: *call, call_id, session, row, label }, None)
             }
-            Origin::Restore { of } => ("restore", None, Some(of.to_string())),
+            Origin::Restore { of } => ("restore", WireOrigin::default(), Some(of.to_string())),
         };
         WireSnapshot {
             record: "snapshot",
