@@ -57,6 +57,8 @@ pub(crate) struct SafeSeen {
     pub(crate) bytes: u64,
     /// When the oldest was taken, in milliseconds since 1970.
     pub(crate) oldest: Option<u64>,
+    /// What is wrong with it, in lines.
+    pub(crate) amiss: String,
 }
 
 impl SafeSeen {
@@ -121,11 +123,12 @@ impl<'a> Safe<'a> {
     }
 
     /// What is in it, where there is one.
-    pub(crate) fn seen(&self) -> Result<Option<SafeSeen>, CommandError> {
+    pub(crate) fn seen(&self, lang: Lang) -> Result<Option<SafeSeen>, CommandError> {
         let Some(vault) = self.if_there()? else { return Ok(None) };
         let snapshots = vault.snapshots()?;
         let oldest = snapshots.first().map(|oldest| snapshot_page::millis(oldest.at));
-        Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest }))
+        let amiss = snapshot_page::amiss(&vault, lang)?;
+        Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest, amiss }))
     }
 
     /// Patterns of paths that are never taken.

@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Said, World};
 
-const AGENTS: [&str; 8] =
-    ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor", "generic"];
+const AGENTS: [&str; 8] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor", "generic"];
 
 /// A project with sources, on a machine on which a busy moment is no reason to fall silent.
 fn project(settings: &str) -> World {
@@ -100,10 +99,8 @@ fn now_iso(_world: &World) -> String {
 /// Asks whether a call may run, under some settings; says what was answered.
 fn before(world: &World, agent: &str, set: &[&str], id: &str, command: &str) -> Said {
     let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
-    let said = world.run(
-        &[&set[..], &["hook", agent]].concat(),
-        payload(world, agent, false, id, command).to_string(),
-    );
+    let said = world
+        .run(&[&set[..], &["hook", agent]].concat(), payload(world, agent, false, id, command).to_string());
     assert_eq!((said.stderr(), said.exit), ("", 0), "{said}");
     said
 }
