@@ -296,7 +296,8 @@ impl<'c> Scene<'c, '_> {
         })
     }
 
-    /// All that the command is told: its words, and the documents it or its wrappers read.
+    /// All that the command is told: its words, the documents it or its wrappers read, and those that the line wrote before
+    /// into a file that it names: `cat > fix.py <<EOF`, `python fix.py`.
     fn texts(&self) -> impl Iterator<Item = &'c str> {
         let own = self.command.args().iter().map(String::as_str);
         let documents = |command: &'c Command| {
@@ -304,8 +305,18 @@ impl<'c> Scene<'c, '_> {
             documents.map(|each| each.target.as_str())
         };
         let of_wrappers = self.wrappers().flat_map(move |at| documents(&self.commands[at]));
-        own.chain(documents(self.command)).chain(of_wrappers)
+        let is_named = |file: &str| self.command.args().iter().any(|word| name_of(word) == name_of(file));
+        let writes_named = move |before: &&Command| {
+            before.redirections.iter().any(|to| to.writes_file() && is_named(&to.target))
+        };
+        let written = self.commands[..self.at].iter().rev().take(NEARBY).filter(writes_named);
+        own.chain(documents(self.command)).chain(of_wrappers).chain(written.flat_map(documents))
     }
+}
+
+/// The last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn is_finder(command: &Command) -> bool {

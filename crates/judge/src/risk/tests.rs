@@ -347,6 +347,11 @@ fn wrappers_and_joined_commands_are_looked_into() {
         ("python3 -c \"import shutil; shutil.rmtree('x')\"", "code.inline: workspace()"),
         ("python3 - <<'EOF'\nopen('x', 'w').write('y')\nEOF", "code.inline: workspace()"),
         ("uv run python - <<'EOF'\nPath('x').write_text('y')\nEOF", "code.inline: workspace()"),
+        (
+            "cat > /tmp/fix.py <<'EOF'\nopen('a', 'w')\nEOF\ncd /tmp && python fix.py",
+            "files.redirect: /tmp/fix.py+, workspace(/tmp/)",
+        ),
+        ("cat > fix.py <<'EOF'\nprint(1)\nEOF\npython fix.py", "files.redirect: fix.py+"),
         ("node -e \"require('fs').writeFileSync('x','y')\"", "code.inline: workspace()"),
     ]);
 }
