@@ -35,6 +35,9 @@ cargo xtask fuzz [--seconds N] [TARGET]...
                                       throw garbage at it, a while for each target
 cargo xtask faults [--full] [--seed N] [--only sweep|chaos|disk|secrets] [--binary FILE]
                                       kill it and fail its file system calls, one after another; plant secrets
+cargo xtask faults vault [--short] [--every N] [--cases N] [--seed N] [--only sweep|mischief|disk|crowd]
+                         [--big] [--binary FILE]
+                                      the same for snapshots, restores and their removal; --big: a million files
 cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
 cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use glob::Pattern;
 use unstuck_judge::Lang;
 use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
 use unstuck_vault::{
@@ -129,10 +128,9 @@ impl<'a> Safe<'a> {
         Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest }))
     }
 
-    /// Patterns of paths that are never taken: what the settings name, and the safe itself.
+    /// Patterns of paths that are never taken.
     pub(crate) fn never(&self) -> Vec<String> {
-        let own = self.folder().ok().and_then(|folder| Some(Pattern::escape(folder.to_str()?)));
-        self.settings.never.iter().cloned().chain(own).collect()
+        self.settings.never.clone()
     }
 
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.

@@ -25,6 +25,14 @@ pub(crate) enum Named {
 }
 
 impl Named {
+    /// Its name; of one that is named by it, it need not be readable.
+    pub(crate) fn id(self, vault: &Vault) -> Result<SnapshotId, CommandError> {
+        match self {
+            Named::Id(id) => Ok(id),
+            Named::Latest => Ok(self.find(vault)?.id),
+        }
+    }
+
     /// The snapshot that is meant.
     pub(crate) fn find(self, vault: &Vault) -> Result<Snapshot, CommandError> {
         match self {
@@ -269,5 +277,21 @@ fn reason(reason: GapReason, lang: Lang) -> &'static str {
         (GapReason::Special, Lang::Zh) => "套接字或设备",
         (GapReason::Unstable, Lang::En) => "changed each time it was read",
         (GapReason::Unstable, Lang::Zh) => "每次读取时都在变化",
+    }
+}
+
+/// Snapshots whose own lists are damaged, and what follows from it; empty where there are none.
+pub(crate) fn blocked(by: &[SnapshotId], lang: Lang) -> String {
+    if by.is_empty() {
+        return String::new();
+    }
+    let names = by.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    match lang {
+        Lang::En => format!(
+            "damaged lists: {names}; what they may need stays until they are dropped: `unstuck snapshots drop {names}`\n"
+        ),
+        Lang::Zh => format!(
+            "清单已损坏：{names}；它们可能需要的内容会保留，直到删除它们：`unstuck snapshots drop {names}`\n"
+        ),
     }
 }

@@ -317,7 +317,11 @@ impl Desk<'_> {
             next += 1;
         }
         let hidden = self.folder.path.join(unfinished_name());
-        fs::write(&hidden, format!("{next}\n"))
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        options
+            .open(&hidden)
+            .and_then(|mut file| file.write_all(format!("{next}\n").as_bytes()))
             .and_then(|()| fs::rename(&hidden, &path))
             .map_err(VaultError::io("write", &path))?;
         Ok(next)

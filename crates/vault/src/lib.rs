@@ -4,22 +4,32 @@
 //! nothing, reads no settings, and time comes in as an argument. It holds the exact bytes of files, secrets included: its
 //! folder is for its owner alone.
 
+mod apply;
 mod check;
 mod collect;
+mod compare;
 mod entry;
 mod error;
 mod expiry;
 mod folder;
+mod journal;
 mod keep;
+mod links;
 mod manifest;
+mod marks;
 mod needs;
 mod pack;
+mod plan;
 mod policy;
+mod prepare;
+mod recover;
 mod repack;
+mod restore;
 mod restored;
 mod retention;
 mod scopes;
 mod snapshot;
+mod stage;
 mod stored_snapshot;
 mod take;
 mod tree;

@@ -20,6 +20,8 @@ pub(crate) const HEADER: usize = 8 + 8 + 4 + 4 + 8;
 const TRAILER: usize = 32;
 /// What one entry takes on disk.
 const ENTRY: usize = 100;
+/// Where in it stands whether it has attributes.
+const EXTRA: usize = 60;
 /// So many manifests are read as one at most.
 pub(crate) const LONGEST_CHAIN: u32 = 16;
 /// An entry without attributes.
@@ -297,6 +299,30 @@ impl<'a> FolderView<'a> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
         let folder = *self;
         (0..folder.len()).map_while(move |number| folder.get(number))
+    }
+
+    /// Do both say the very same? It is told without reading the entries one by one, so `false` may also mean that nobody knows.
+    pub(crate) fn is_same(&self, other: &FolderView<'_>) -> bool {
+        let raw = |folder: &FolderView<'_>| Some(folder.place.entries..folder.place.attributes);
+        let mine = raw(self).and_then(|range| self.bytes.get(range));
+        let others = raw(other).and_then(|range| other.bytes.get(range));
+        self.device() == other.device() && self.len() == other.len() && mine == others && !self.has_attributes()
+    }
+
+    fn has_attributes(&self) -> bool {
+        let extra = |number: usize| self.bytes.get(self.place.entries + number * ENTRY + EXTRA..).map(|at| &at[..4]);
+        (0..self.len()).any(|number| extra(number) != Some(&NONE.to_le_bytes()[..]))
+    }
+
+    /// The folders in it, told without reading all of the other entries.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
+        let folder = *self;
+        let is_folder = move |number: &usize| {
+            let at = folder.place.entries + number * ENTRY;
+            let mode = folder.bytes.get(at..at + 4).and_then(|mode| mode.try_into().ok());
+            mode.is_some_and(|mode| u32::from_le_bytes(mode) & 0o170_000 == 0o040_000)
+        };
+        (0..folder.len()).filter(is_folder).map_while(move |number| folder.get(number))
     }
 
     /// The whole folder, to be written again.

@@ -13,7 +13,8 @@ use rustix::path::Arg;
 
 use crate::entry::{Attributes, Entry};
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(crate) const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens the folder at an absolute path. A link anywhere in the path is an error (`ELOOP` or `ENOTDIR`).
 pub(crate) fn open_folder(path: &[u8]) -> io::Result<OwnedFd> {

@@ -1,6 +1,7 @@
 //! Looking after a safe, tried on small ones that are put together by hand: check, expiry, removal and repacking.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -156,9 +157,10 @@ impl Safe {
 }
 
 fn flip(path: &Path, at: usize) {
-    let mut bytes = fs::read(path).unwrap();
-    bytes[at] ^= 1;
-    fs::write(path, bytes).unwrap();
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at as u64).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at as u64).unwrap();
 }
 
 fn noise(length: usize) -> Vec<u8> {

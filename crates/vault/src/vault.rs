@@ -11,7 +11,7 @@ use crate::stored_snapshot::StoredSnapshot;
 use crate::take;
 use crate::watch::{Progress, Stage, Watch};
 use crate::wish::{Choice, Wish};
-use crate::{check, collect};
+use crate::{check, collect, recover, restore};
 
 /// An opened safe.
 #[derive(Debug, Clone)]
@@ -22,7 +22,9 @@ pub struct Vault {
 impl Vault {
     /// Opens the safe in `folder`, and makes it where it is not there. A restore that was interrupted is finished or undone.
     pub fn open(folder: &Path) -> Result<Vault, VaultError> {
-        Ok(Vault { folder: Folder::make(folder)? })
+        let folder = Folder::make(folder)?;
+        recover::recover(&folder)?;
+        Ok(Vault { folder })
     }
 
     /// Opens it for those who only look: nothing is made.
@@ -70,15 +72,13 @@ impl Vault {
         paths: &[PathBuf],
         watch: &dyn Watch,
     ) -> Result<Vec<Difference>, VaultError> {
-        let _ = (paths, watch);
-        Err(VaultError::NoSuchSnapshot { id })
+        restore::differences(&self.folder, id, paths, watch)
     }
 
     /// The content of a file, or the target of a link, as a snapshot holds it, at most its first `most` bytes; nothing where
     /// it holds none at this path.
     pub fn content(&self, id: SnapshotId, path: &Path, most: usize) -> Result<Option<Vec<u8>>, VaultError> {
-        let _ = (path, most);
-        Err(VaultError::NoSuchSnapshot { id })
+        restore::content(&self.folder, id, path, most)
     }
 
     /// Makes the present what the snapshot holds. The present is saved first.
@@ -88,15 +88,13 @@ impl Vault {
         choice: &Choice,
         watch: &dyn Watch,
     ) -> Result<Restored, VaultError> {
-        let _ = (choice, watch);
-        Err(VaultError::NoSuchSnapshot { id })
+        restore::restore(&self.folder, id, choice, watch)
     }
 
     /// Takes back what the protected call changed, and nothing that anybody changed since. Of a snapshot that was saved by a
     /// restore or an undo, it takes that one back: this is how redo works.
     pub fn undo(&self, id: SnapshotId, choice: &Choice, watch: &dyn Watch) -> Result<Restored, VaultError> {
-        let _ = (choice, watch);
-        Err(VaultError::NoSuchSnapshot { id })
+        restore::undo(&self.folder, id, choice, watch)
     }
 
     /// Reads everything that snapshots need, and compares it with what was written. All snapshots where none is named.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+pub use contest::PEAK;
 use contest::{Contestant, Ratio, quantile, take_turns};
 use lexopt::prelude::*;
 use nix::sys::resource::{UsageWho, getrusage};

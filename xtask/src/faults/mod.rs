@@ -6,6 +6,7 @@ mod full_disk;
 mod secrets;
 mod strace;
 pub mod sweep;
+mod vault;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,6 +43,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     let mut options = Options::short();
     while let Some(arg) = args.next()? {
         match arg {
+            Value(part) if part == "vault" => return vault::run(args),
             Long("full") => options.full = true,
             Long("seed") => options.seed = args.value()?.parse()?,
             Long("binary") => options.binary = Some(args.value()?.into()),
@@ -55,7 +57,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
 
 /// The short form, for `cargo xtask check`.
 pub fn check() -> Result<String, Fault> {
-    all(&project::unstuck()?, &Options::short())
+    let unstuck = project::unstuck()?;
+    Ok(format!("{}; the safe: {}", all(&unstuck, &Options::short())?, vault::check(&unstuck)?))
 }
 
 fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {

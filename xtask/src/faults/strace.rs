@@ -171,7 +171,7 @@ fn places_in(trace: &str, state: &str) -> Vec<Place> {
 }
 
 /// The name of the call on a line of a trace, and the rest.
-fn call_in(line: &str) -> Option<(&str, &str)> {
+pub fn call_in(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ' ');
     let (name, rest) = line.split_once('(')?;
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then_some((name, rest))
@@ -179,6 +179,17 @@ fn call_in(line: &str) -> Option<(&str, &str)> {
 
 /// Sends `input` to a hook that is struck at this place.
 pub fn strike(world: &World, input: &[u8], place: &Place, blow: Blow) -> Result<Struck, Fault> {
+    strike_any(world, |before| world.hook(before), input, place, blow)
+}
+
+/// Strikes any command; `command` makes it, behind the words that start it.
+pub fn strike_any(
+    world: &World,
+    command: impl Fn(&[String]) -> Command,
+    input: &[u8],
+    place: &Place,
+    blow: Blow,
+) -> Result<Struck, Fault> {
     let path = world.aside("trace");
     let Place { call, nth } = place;
     let inject = match blow {
@@ -188,7 +199,7 @@ pub fn strike(world: &World, input: &[u8], place: &Place, blow: Blow) -> Result<
     };
     let mut words = strace(&path, &format!("trace={call}"));
     words.extend(["-e".to_owned(), inject]);
-    let reply = speak(world.hook(&words), input, None)?;
+    let reply = speak(command(&words), input, None)?;
     let trace = fs::read_to_string(&path).unwrap_or_default();
     let line = match blow {
         Blow::Kill => trace
@@ -201,7 +212,8 @@ pub fn strike(world: &World, input: &[u8], place: &Place, blow: Blow) -> Result<
     Ok(Struck { reply, line })
 }
 
-fn strace(trace: &Path, what: &str) -> Vec<String> {
+/// The words that start a program under strace.
+pub fn strace(trace: &Path, what: &str) -> Vec<String> {
     ["strace", "-f", "-qq", "-y", "-o", &trace.to_string_lossy(), "-e", what].map(str::to_owned).into()
 }
 

@@ -14,6 +14,7 @@ use crate::plain;
 use crate::progress::Progress;
 use crate::removed::{self, WireRemoved};
 use crate::safe::{Safe, Why};
+use crate::snapshot_page;
 use crate::ui::Ui;
 
 /// Remove what is older than it is kept, give space back, and check the database
@@ -56,6 +57,7 @@ struct WireVault {
     bytes_before: u64,
     bytes_after: u64,
     left_busy: bool,
+    blocked_by: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +99,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitSta
                 bytes_before: vault.before,
                 bytes_after: vault.after,
                 left_busy: vault.left_busy,
+                blocked_by: vault.blocked_by.iter().map(ToString::to_string).collect(),
             }),
         })?,
         false => {
@@ -231,5 +234,5 @@ fn vault_in_words(vault: &unstuck_vault::Collected, dry: bool, lang: Lang) -> St
             Lang::Zh => "另一个进程正在使用保险库：请再运行一次以归还其余空间\n",
         };
     }
-    text
+    text + &snapshot_page::blocked(&vault.blocked_by, lang)
 }

@@ -71,7 +71,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<Exit
     let lang = ui.lang();
     let before = args.before.map(|moment| moment.before(cellar::now()));
     let snapshots = snapshots(cellar, args.session.as_deref(), before)?;
-    let purged = match timeline(cellar, args, before, lang) {
+    let mut purged = match timeline(cellar, args, before, lang) {
         // There may be snapshots and no timeline, or of a session that the timeline has forgotten.
         Err(CommandError::Store(StoreError::Missing { .. }) | CommandError::NoSuchSession { .. })
             if !snapshots.is_empty() =>
@@ -83,8 +83,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<Exit
     if !args.dry_run && !snapshots.is_empty() {
         let safe = Safe::of(cellar);
         let onlooker = Onlooker::new(lang);
-        safe.at_work()?.remove(&snapshots, &onlooker)?;
+        let collected = safe.at_work()?.remove(&snapshots, &onlooker)?;
         onlooker.end();
+        purged.is_final &= !collected.left_busy && collected.blocked_by.is_empty();
+        ui.remark(&snapshot_page::blocked(&collected.blocked_by, lang))?;
         safe.note_removed(&snapshots, Why::Purge);
     }
     match args.json {
@@ -209,7 +211,9 @@ fn in_words(purged: &Purged, snapshots: u64, dry: bool, lang: Lang) -> String {
     );
     if !dry && !purged.is_final {
         text.push_str(match lang {
-            Lang::En => "not final yet: another process still reads the log; run it again in a moment\n",
+            Lang::En => {
+                "not final yet: another process still reads the log or the safe; run it again in a moment\n"
+            }
             Lang::Zh => "尚未完成：另一个进程仍在读取日志，请稍后再运行一次\n",
         });
     }

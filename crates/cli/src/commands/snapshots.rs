@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_vault::{Checked, Collected, Snapshot, Vault};
+use unstuck_vault::{Checked, Collected, SnapshotId, Vault};
 
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
@@ -225,16 +225,12 @@ fn pin(ui: &mut Ui, vault: &Vault, id: Named, pinned: bool, json: bool) -> Resul
 
 fn drop_them(ui: &mut Ui, safe: &Safe<'_>, ids: &[Named], json: bool) -> Result<ExitStatus, CommandError> {
     let vault = safe.at_work()?;
-    // All of them are looked up first: a mistake in one must not cost the others.
-    let meant = ids.iter().map(|id| id.find(&vault)).collect::<Result<Vec<Snapshot>, _>>()?;
-    let mut ids: Vec<_> = meant.iter().map(|snapshot| snapshot.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids = ids.iter().map(|id| id.id(&vault)).collect::<Result<Vec<SnapshotId>, _>>()?;
     let onlooker = Onlooker::new(ui.lang());
-    let Collected { before, after, .. } = vault.remove(&ids, &onlooker)?;
+    let Collected { snapshots, before, after, .. } = vault.remove(&ids, &onlooker)?;
     onlooker.end();
-    safe.note_removed(&ids, Why::Drop);
-    let dropped: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    safe.note_removed(&snapshots, Why::Drop);
+    let dropped: Vec<String> = snapshots.iter().map(ToString::to_string).collect();
     let names = dropped.join(", ");
     let (from, to) = (removed::size(before), removed::size(after));
     match (json, ui.lang()) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::agent::{FINE, MISSING, Work, hook, work};
 use crate::kept::failure;
+use crate::snapshot::project;
 use crate::world::{Said, World, repository};
 
 /// What is below these is not ours to describe: words of other vocabularies, or shapes of other pages.
@@ -76,6 +77,28 @@ fn every_key_of_every_command_is_documented() {
     check(&world, &["install", "codex", "--dry-run", "--json"], &["install.md"]);
 }
 
+#[test]
+fn every_key_of_what_is_said_of_snapshots_is_documented() {
+    let world =
+        project().with("config/unstuck/config.toml", "vault.never = \"**/*.env\"\n").with("app/.env", "x");
+    let remove = |world: &World| fs::remove_file(world.path("app/src/main.rs")).unwrap();
+    check(&world, &["snapshot", "app", "--json"], &["snapshots.md"]);
+    world.protected("a", "app", remove);
+    check(&world, &["diff", "s1", "--json"], &["snapshots.md"]);
+    fs::write(world.path("app/src/deep/note.txt"), "mine").unwrap();
+    check(&world, &["undo", "s2", "--json"], &["snapshots.md"]);
+    check(&world, &["restore", "s1", "--json"], &["snapshots.md"]);
+    let redone = world.run_in("app", &["redo", "--json"]).json();
+    assert_eq!(redone["type"], "redo");
+    check(&world, &["snapshots", "--json"], &["snapshots.md"]);
+    check(&world, &["snapshots", "pin", "s1", "--json"], &["snapshots.md"]);
+    check(&world, &["snapshots", "check", "--json"], &["snapshots.md"]);
+    check(&world, &["snapshots", "drop", "s1", "--json"], &["snapshots.md"]);
+    check(&world, &["status", "--json"], &["control.md"]);
+    check(&world, &["gc", "--json"], &["keeping.md"]);
+    check(&world, &["purge", "--session", "sitting", "--json"], &["keeping.md"]);
+}
+
 /// Runs a hook that may only watch.
 fn watch(world: &World, payloads: &str) {
     let mut command = world.command(&["hook", "generic"]);
@@ -93,6 +116,12 @@ fn everything_an_event_says_is_documented() {
         watch(&world, &failure("watched", &format!("w{number}"), "npm ci", "bash: npm: command not found"));
         hook(&world, &Work { session: "loop", key: &format!("l{number}"), ..MISSING }.lines());
     }
+    let world = world.with("app/a", "a");
+    world.run_in("app", &["snapshot", "a"]);
+    fs::write(world.path("app/a"), "b").unwrap();
+    world.run_in("app", &["snapshot", "a", "--set", "vault.min-free=1TB"]);
+    world.run_in("app", &["restore", "s1"]);
+    world.run_in("app", &["snapshots", "drop", "s1"]);
     let text = page("timeline.md");
     let mut types = BTreeSet::new();
     for event in world.run(&["log", "--json"], "").json_lines() {
@@ -106,7 +135,10 @@ fn everything_an_event_says_is_documented() {
         }
         types.insert(kind);
     }
+    let snapshots = ["snapshot:taken", "snapshot:failed", "snapshot:restored", "snapshot:removed"];
     for kind in ["tool:start", "tool:error", "tool:end", "tool:advice", "tool:denied", "error", "problem:new"]
+        .into_iter()
+        .chain(snapshots)
     {
         assert!(types.contains(kind), "{kind} was not met: {types:?}");
     }

@@ -55,6 +55,11 @@ impl World {
         })
     }
 
+    /// Runs it to its end in a folder of the home.
+    pub(crate) fn run_in(&self, folder: &str, args: &[&str]) -> Said {
+        Said::by(self.command(args).current_dir(self.path(folder)).stdin(Stdio::null()).spawn().unwrap())
+    }
+
     /// Diagnoses one recorded failure and returns the answer.
     pub(crate) fn answer(&self, failure: &Value) -> Value {
         self.run(&["diagnose", "--jsonl"], failure.to_string()).json()

@@ -1,0 +1,177 @@
+//! What looks after the safe: check, pin, drop, gc, heartbeat, purge, status, doctor.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::snapshot::project;
+use crate::world::World;
+
+fn ids(world: &World) -> Vec<String> {
+    let all = world.run(&["snapshots", "--json"], "").json_lines();
+    all.iter().map(|snapshot| snapshot["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A project with some snapshots of it, each with other content.
+fn with_snapshots(count: usize) -> World {
+    let world = project();
+    for number in 0..count {
+        fs::write(world.path("app/src/main.rs"), format!("// {number}\n")).unwrap();
+        let said = world.run_in("app", &["snapshot", "src", "--set", "vault.per-target=100"]);
+        assert_eq!(said.exit, 0, "{said}");
+    }
+    world
+}
+
+/// Flips a bit in every pack, where content lies.
+fn damage(world: &World) {
+    for entry in fs::read_dir(world.path(".local/state/unstuck/vault/packs")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        let at =
+            bytes.windows(7).position(|part| part == b"fn main").expect("small content is kept as it is");
+        bytes[at] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_sound_safe_is_told_and_a_flipped_bit_is_named() {
+    let world = project();
+    world.run_in("app", &["snapshot", "src"]);
+    let said = world.run(&["snapshots", "check"], "");
+    assert_eq!((said.exit, said.stderr()), (0, ""), "{said}");
+    assert!(said.stdout().starts_with("checked 1 snapshot: 2 contents read and hashed, "), "{said}");
+    assert!(said.stdout().ends_with("everything is as it was written\n"), "{said}");
+    let sound = world.run(&["snapshots", "check", "latest", "--json"], "").json();
+    assert_eq!(
+        (&sound["sound"], &sound["snapshots"], &sound["damages"]),
+        (&json!(true), &json!(["s1"]), &json!([]))
+    );
+    damage(&world);
+    let said = world.run(&["snapshots", "check", "s1"], "");
+    assert_eq!(said.exit, 6, "{said}");
+    assert!(said.stdout().contains("/app/src/main.rs  (") && !said.stdout().contains("note.txt"), "{said}");
+    let zh = world.run(&["--lang", "zh", "snapshots", "check"], "");
+    assert!(zh.exit == 6 && zh.stdout().contains("已损坏"), "{zh}");
+    fs::remove_dir_all(world.path("app/src")).unwrap();
+    let said = world.run_in("app", &["restore", "s1"]);
+    assert_eq!(said.exit, 1, "{said}");
+    assert!(said.stdout().contains("(damaged in the safe: `unstuck snapshots check`)"), "{said}");
+    assert_eq!(fs::read_to_string(world.path("app/src/deep/note.txt")).unwrap(), "one\ntwo\nthree\n");
+    world.run(&["snapshots", "check", "s5"], "").complains(1, &["there is no snapshot s5"]);
+}
+
+#[test]
+fn the_newest_of_a_target_stay_and_what_is_pinned() {
+    let world = with_snapshots(2);
+    let pin = world.run(&["snapshots", "pin", "s1"], "");
+    assert_eq!((pin.stdout(), pin.exit), ("s1 stays until it is dropped\n", 0), "{pin}");
+    for number in 0..4 {
+        fs::write(world.path("app/src/main.rs"), format!("// later {number}\n")).unwrap();
+        world.run_in("app", &["snapshot", "src"]);
+    }
+    assert_eq!(ids(&world), ["s6", "s5", "s4", "s1"]);
+    let off = world.run(&["snapshots", "pin", "1", "--off", "--json"], "").json();
+    assert_eq!((&off["id"], &off["pinned"]), (&json!("s1"), &json!(false)));
+    assert_eq!(world.run(&["heartbeat"], "").stdout(), "removed 1 expired snapshot\n");
+    assert_eq!(ids(&world), ["s6", "s5", "s4"]);
+    let log = world.run(&["log", "--channel", "monitor"], "");
+    assert!(log.stdout().contains("⌫ removed   s1 (expired)\n"), "{log}");
+}
+
+#[test]
+fn gc_brings_timeline_and_safe_into_their_bounds() {
+    let world = with_snapshots(5);
+    let dry = world.run(&["gc", "--dry-run", "--json"], "").json();
+    assert_eq!(dry["vault"]["removed"], json!(["s1", "s2"]));
+    assert_eq!(dry["vault"]["bytes_before"], dry["vault"]["bytes_after"]);
+    assert_eq!(ids(&world).len(), 5);
+    let said = world.run(&["gc"], "");
+    assert!(
+        said.stdout().contains("the database is sound\nthe safe: removed 2 snapshots (s1, s2); size: "),
+        "{said}"
+    );
+    assert_eq!(ids(&world), ["s5", "s4", "s3"]);
+    let zh = world.run(&["--lang", "zh", "gc", "--set", "vault.per-target=1"], "");
+    assert!(zh.stdout().contains("保险库：已删除 2 个快照 (s3, s4)"), "{zh}");
+    let again = world.run(&["gc", "--json"], "").json();
+    assert_eq!(again["vault"]["removed"], json!([]));
+    let sound = world.run(&["snapshots", "check", "--json"], "").json();
+    assert_eq!((&sound["sound"], &sound["snapshots"]), (&json!(true), &json!(["s5"])));
+}
+
+#[test]
+fn gc_tends_a_safe_without_a_timeline_and_a_timeline_without_a_safe() {
+    let world = project();
+    world.before_call("a", None, "app/src");
+    let said = world.run(&["gc"], "");
+    assert!(said.exit == 0 && said.stdout().contains("the safe: removed 0 snapshots; size: "), "{said}");
+    assert_eq!(World::with_failures().run(&["gc", "--json"], "").json()["vault"], Value::Null);
+    World::empty().run(&["gc"], "").complains(1, &["nothing is recorded in"]);
+}
+
+#[test]
+fn what_is_dropped_is_gone_and_an_agent_drops_nothing() {
+    let world = with_snapshots(3);
+    world.run(&["snapshots", "pin", "s2"], "");
+    let mut agent = world.command(&["snapshots", "drop", "s1"]);
+    let refused = agent.env("CLAUDECODE", "1").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    world.run(&["snapshots", "drop", "s1", "s9"], "").complains(1, &["there is no snapshot s9"]);
+    assert_eq!(ids(&world).len(), 3);
+    let said = world.run(&["snapshots", "drop", "s1", "2", "s1"], "");
+    assert!(said.stdout().starts_with("removed s1, s2; the safe: ") && said.exit == 0, "{said}");
+    let json = world.run(&["snapshots", "drop", "latest", "--json"], "").json();
+    assert_eq!(json["dropped"], json!(["s3"]));
+    assert_eq!(world.run(&["snapshots"], "").stdout(), "no snapshots\n");
+    assert_eq!(world.run(&["--lang", "zh", "snapshots"], "").stdout(), "没有快照\n");
+    world.run(&["snapshots", "drop"], "").complains(2, &["<ID>"]);
+}
+
+#[test]
+fn a_purge_removes_the_snapshots_of_a_session_and_what_undoing_them_saved() {
+    let world = project();
+    world.run_in("app", &["snapshot", "src"]);
+    world.protected("a", "app/src", |world| fs::write(world.path("app/src/main.rs"), "platypus").unwrap());
+    world.run_in("app", &["undo"]);
+    world.run(&["snapshots", "pin", "s2"], "");
+    assert!(!world.files_with("platypus").is_empty());
+    let dry = world.run(&["purge", "--session", "sitting", "--dry-run", "--json"], "").json();
+    assert_eq!(dry["snapshots"], json!(["s2", "s3"]));
+    world.run(&["purge", "--session", "sittin"], "").complains(1, &["no session is called sittin"]);
+    let said = world.run(&["purge", "--session", "sitting"], "");
+    assert!(said.stdout().contains("and 2 snapshots\n") && said.exit == 0, "{said}");
+    assert_eq!((ids(&world), world.files_with("platypus")), (vec!["s1".to_owned()], vec![]));
+    let zh = world.run(&["--lang", "zh", "purge", "--before", "0s"], "");
+    assert!(zh.stdout().contains("以及 1 个快照\n"), "{zh}");
+    assert_eq!(world.run(&["snapshots"], "").stdout(), "no snapshots\n");
+    assert_eq!(world.files_with("fn main"), [""; 0]);
+}
+
+#[test]
+fn status_and_doctor_have_a_line_on_it() {
+    let world = with_snapshots(2);
+    let said = world.run(&["status"], "");
+    let line = said.stdout().lines().find(|line| line.starts_with("safe ")).unwrap_or_default();
+    assert!(line.contains("2 snapshots (") && line.contains(", the oldest "), "{said}");
+    let vault = world.run(&["status", "--json"], "").json()["vault"].clone();
+    assert_eq!(vault["snapshots"], 2);
+    assert!(vault["bytes"].as_u64() > Some(0) && vault["oldest_at_ms"].is_u64(), "{vault}");
+    let doctor = world.run(&["doctor"], "");
+    assert!(doctor.stdout().contains("2 snapshots ("), "{doctor}");
+    assert_eq!(World::with_failures().run(&["status", "--json"], "").json()["vault"], Value::Null);
+}
+
+#[test]
+fn a_safe_of_a_newer_version_is_left_alone() {
+    let world = with_snapshots(1);
+    fs::write(world.path(".local/state/unstuck/vault/format"), "99\n").unwrap();
+    let said = world.run_in("app", &["snapshot"]);
+    said.complains(125, &["has format 99, this version knows up to ", "hint: update unstuck"]);
+    let zh = world.run(&["--lang", "zh", "snapshots"], "");
+    zh.complains(125, &["的格式是 99，此版本最高只认识 ", "提示：请更新 unstuck"]);
+    assert_eq!(world.run(&["status"], "").exit, 0);
+    let doctor = world.run(&["doctor"], "");
+    assert!(doctor.exit == 6 && doctor.stdout().contains("has format 99"), "{doctor}");
+}

@@ -1,0 +1,482 @@
+//! Bringing things back: the present is saved, what differs is made ready beside the tree, written down, and only then put
+//! into its place. Up to the moment at which it is written down nothing was touched; from then on it is always finished.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
+use crate::entry::Kind;
+use crate::error::VaultError;
+use crate::folder::{Folder, Hold, Room};
+use crate::journal::{Journal, Old, Step};
+use crate::manifest::{Manifest, Seen, is_at_or_below, join};
+use crate::marks::Marks;
+use crate::pack::Packs;
+use crate::plan::{self, Deed, Lists, Op, Plan, to_path};
+use crate::prepare::{self, Prepared, Preparing};
+use crate::recover;
+use crate::restored::{Difference, Kept, KeptBecause, Restored};
+use crate::snapshot::{Origin, SnapshotId};
+use crate::stage::{self, Stages, name, parent};
+use crate::stored_snapshot::StoredSnapshot;
+use crate::take::{self, Taken};
+use crate::tree;
+use crate::watch::{Progress, Stage as Doing, Watch};
+use crate::wish::{Choice, Rebuildable, Wish};
+
+/// What is brought back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    /// All that the snapshot holds.
+    All,
+    /// What the protected call changed.
+    Call,
+}
+
+/// Makes the present what a snapshot holds.
+pub(crate) fn restore(
+    folder: &Folder,
+    id: SnapshotId,
+    choice: &Choice,
+    watch: &dyn Watch,
+) -> Result<Restored, VaultError> {
+    bring_back(folder, id, Aim::All, choice, watch)
+}
+
+/// Takes back what the protected call changed, and nothing that anybody changed since.
+pub(crate) fn undo(
+    folder: &Folder,
+    id: SnapshotId,
+    choice: &Choice,
+    watch: &dyn Watch,
+) -> Result<Restored, VaultError> {
+    bring_back(folder, id, Aim::Call, choice, watch)
+}
+
+/// How the present differs from a snapshot.
+pub(crate) fn differences(
+    folder: &Folder,
+    id: SnapshotId,
+    paths: &[PathBuf],
+    watch: &dyn Watch,
+) -> Result<Vec<Difference>, VaultError> {
+    let _shared = folder.hold(Hold::Shared, || is_watched(watch))?;
+    let stored = StoredSnapshot::read(folder, id)?;
+    let want = Manifest::read(folder, stored.before)?;
+    // Nothing is kept of this look, so it does not matter when it was.
+    let have = take::look(folder, &stored, std::time::SystemTime::UNIX_EPOCH, watch)?;
+    let chosen = Chosen::of(paths);
+    let lists = Lists { want: &want, have: &have, left: None, force: false, chosen: &chosen };
+    let mut told = plan::plan(lists).told;
+    told.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(told)
+}
+
+/// What a snapshot holds of a file or a link, at most its first bytes.
+pub(crate) fn content(
+    folder: &Folder,
+    id: SnapshotId,
+    path: &Path,
+    most: usize,
+) -> Result<Option<Vec<u8>>, VaultError> {
+    use std::os::unix::ffi::OsStrExt;
+    let _shared = folder.hold(Hold::Shared, || true)?;
+    let want = Manifest::read(folder, StoredSnapshot::read(folder, id)?.before)?;
+    let Some(seen) = there(want.find(path.as_os_str().as_bytes())) else { return Ok(None) };
+    let entry = seen.entry;
+    if !entry.is_held() || !matches!(entry.kind(), Kind::File | Kind::Link) {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    if entry.size > 0 {
+        prepare::read_content(&Packs::open(folder)?, &entry, most, &mut content)?;
+    }
+    content.truncate(most);
+    Ok(Some(content))
+}
+
+fn is_watched(watch: &dyn Watch) -> bool {
+    watch.goes_on(Progress { stage: Doing::Looking, done: 0, of: 0, bytes: 0 })
+}
+
+fn bring_back(
+    folder: &Folder,
+    id: SnapshotId,
+    aim: Aim,
+    choice: &Choice,
+    watch: &dyn Watch,
+) -> Result<Restored, VaultError> {
+    let hold = if choice.dry_run { Hold::Shared } else { Hold::Alone };
+    let held = folder.hold(hold, || is_watched(watch))?;
+    if !choice.dry_run {
+        recover::recover_alone(folder, &held)?;
+    }
+    let stored = StoredSnapshot::read(folder, id)?;
+    let want = Manifest::read(folder, stored.before)?;
+    let left = match (aim, stored.after) {
+        (Aim::All, _) => None,
+        (Aim::Call, Some(after)) => Some(Manifest::read(folder, after)?),
+        (Aim::Call, None) if choice.force => None,
+        (Aim::Call, None) => return Err(VaultError::NotConcluded { id }),
+    };
+    let chosen = Chosen::of(&choice.paths);
+    let restore =
+        Restore { folder, stored: &stored, want: &want, left: left.as_ref(), chosen: &chosen, choice, watch };
+    if choice.dry_run {
+        return restore.tried();
+    }
+    let saved = restore.save()?;
+    let done = restore.carry_out(aim, &saved);
+    // Only what was never begun leaves nothing to take back.
+    let is_begun = folder.journal().exists() || matches!(&done, Ok(done) if done.saved.is_some());
+    if !is_begun {
+        let path = folder.numbered(Room::Snapshots, saved.stored.id().0);
+        fs::remove_file(&path).map_err(VaultError::io("remove", &path))?;
+    }
+    if !folder.journal().exists() {
+        stage::remove_all(folder, &held)?;
+    }
+    done
+}
+
+struct Restore<'a> {
+    folder: &'a Folder,
+    stored: &'a StoredSnapshot,
+    want: &'a Manifest,
+    left: Option<&'a Manifest>,
+    chosen: &'a Chosen,
+    choice: &'a Choice,
+    watch: &'a dyn Watch,
+}
+
+impl Restore<'_> {
+    fn plan(&self, have: &Manifest) -> Plan {
+        let (want, left, chosen) = (self.want, self.left, self.chosen);
+        plan::plan(Lists { want, have, left, force: self.choice.force, chosen })
+    }
+
+    /// Says what would be done.
+    fn tried(&self) -> Result<Restored, VaultError> {
+        let have = take::look(self.folder, self.stored, self.choice.now, self.watch)?;
+        let Plan { ops, told, kept, .. } = self.plan(&have);
+        let packs = Packs::open(self.folder)?;
+        let is_missed = |op: &Op| {
+            let is_written = matches!(op.deed, Deed::Place | Deed::Exchange);
+            let content = op.want.as_ref().filter(|(entry, _)| entry.kind() == Kind::File && entry.size > 0);
+            is_written && content.is_some_and(|(entry, _)| !packs.has(&entry.hash))
+        };
+        let missed = ops.iter().filter(|op| is_missed(op)).map(|op| (to_path(&op.path), KeptBecause::Damaged));
+        let missed: Vec<Kept> = missed.map(|(path, because)| Kept { path, because }).collect();
+        Ok(self.told(None, told, kept.into_iter().chain(missed).collect(), 0, 0))
+    }
+
+    fn told(
+        &self,
+        saved: Option<SnapshotId>,
+        mut done: Vec<Difference>,
+        mut kept: Vec<Kept>,
+        verified: u64,
+        written: u64,
+    ) -> Restored {
+        let is_kept: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
+        done.retain(|done| !is_kept.contains(&done.path));
+        done.sort_by(|a, b| a.path.cmp(&b.path));
+        kept.sort_by(|a, b| a.path.cmp(&b.path));
+        kept.dedup();
+        Restored { id: self.stored.id(), saved, done, kept, verified, written }
+    }
+
+    /// Saves the present.
+    fn save(&self) -> Result<Taken, VaultError> {
+        let scopes = self.stored.to_snapshot().scopes;
+        let wish = Wish {
+            scopes: scopes.into_iter().map(|scope| scope.path).collect(),
+            rebuildable: match self.stored.takes_rebuildable {
+                true => Rebuildable::Taken,
+                false => Rebuildable::LeftOut,
+            },
+            never: self.stored.never.clone(),
+            origin: Origin::Restore { of: self.stored.id() },
+            note: String::new(),
+            reserve: self.choice.reserve,
+            now: self.choice.now,
+        };
+        take::take(self.folder, &wish, Some(self.want), self.watch)
+    }
+
+    fn carry_out(&self, aim: Aim, saved: &Taken) -> Result<Restored, VaultError> {
+        let mut plan = self.plan(&saved.manifest);
+        if plan.is_empty() {
+            return Ok(self.told(None, plan.told, plan.kept, 0, 0));
+        }
+        let id = saved.stored.id();
+        let mut stages = Stages::make(self.folder, id.0)?;
+        let places = self.places(&mut plan, &mut stages)?;
+        check_room(&plan, &places, &stages)?;
+        let Prepared { inodes, kept: damaged, folders, written } = {
+            let packs = Packs::open(self.folder)?;
+            let keepers = self.keepers(&plan, &mut stages)?;
+            prepare::prepare(&Preparing {
+                packs: &packs,
+                want: self.want,
+                chosen: self.chosen,
+                stages: &stages,
+                places: &places,
+                ops: &plan.ops,
+                keepers,
+                watch: self.watch,
+            })?
+        };
+        stages.settle()?;
+        let journal = Journal {
+            saved: id,
+            now: self.choice.now,
+            undone: self.undone(aim, id)?,
+            stages: stages.paths(),
+            above: above(&plan.ops),
+            steps: steps(&plan.ops, &places, &inodes),
+            folders: folders.into_iter().chain(std::mem::take(&mut plan.folders)).collect(),
+        };
+        drop(stages);
+        journal.write(self.folder)?;
+        let finished = recover::finish(self.folder, &journal, &saved.manifest, self.watch)?;
+        let mut kept = std::mem::take(&mut plan.kept);
+        kept.extend(damaged);
+        let mut is_out = HashSet::new();
+        for (number, because) in finished.kept {
+            let op = &plan.ops[number];
+            kept.push(Kept { path: to_path(&op.path), because });
+            is_out.insert(number);
+            kept_below(&plan, op, &mut kept, because);
+        }
+        let is_done = |number: &usize| !is_out.contains(number);
+        let done = plan.ops.iter().enumerate().filter(|(number, _)| is_done(number)).map(|(_, op)| op);
+        let (verified, strange) = match &finished.after {
+            Some(after) => self.verify(done, after),
+            None => (0, Vec::new()),
+        };
+        kept.extend(strange.into_iter().map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
+        Ok(self.told(Some(id), plan.told, kept, verified, written))
+    }
+
+    /// The stage that each deed uses. What no stage can be made for is kept.
+    fn places(&self, plan: &mut Plan, stages: &mut Stages) -> Result<Vec<usize>, VaultError> {
+        let mut known: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
+        let mut places = Vec::new();
+        let mut ops = Vec::new();
+        for op in std::mem::take(&mut plan.ops) {
+            let scope = self.scope_of(&op.path);
+            let place = match known.get(&scope) {
+                Some(place) => *place,
+                None => {
+                    let place = match stages.near(&scope) {
+                        Ok(place) => Some(place),
+                        Err(VaultError::Io { source, .. }) if is_refusal(&source) => None,
+                        Err(error) => return Err(error),
+                    };
+                    known.insert(scope, place);
+                    place
+                }
+            };
+            match place {
+                Some(place) => {
+                    places.push(place);
+                    ops.push(op);
+                }
+                None => {
+                    let mut kept = vec![Kept { path: to_path(&op.path), because: KeptBecause::Refused }];
+                    kept_below(plan, &op, &mut kept, KeptBecause::Refused);
+                    plan.kept.extend(kept);
+                }
+            }
+        }
+        plan.ops = ops;
+        Ok(places)
+    }
+
+    fn keepers(
+        &self,
+        plan: &Plan,
+        stages: &mut Stages,
+    ) -> Result<HashMap<(usize, u64), Vec<u8>>, VaultError> {
+        let mut keepers = HashMap::new();
+        for (inode, path) in &plan.keepers {
+            keepers.insert((stages.near(&self.scope_of(path))?, *inode), path.clone());
+        }
+        Ok(keepers)
+    }
+
+    fn scope_of(&self, path: &[u8]) -> Vec<u8> {
+        let scopes = self.want.scopes();
+        let scope = scopes.iter().find(|scope| is_at_or_below(path, scope.name));
+        scope.map_or_else(|| path.to_vec(), |scope| scope.name.to_vec())
+    }
+
+    /// What this restore undoes, and what is thereby no longer undone: taking back what took something back brings it again.
+    fn undone(
+        &self,
+        aim: Aim,
+        saved: SnapshotId,
+    ) -> Result<Vec<(SnapshotId, Option<SnapshotId>)>, VaultError> {
+        let origin = self.stored.to_snapshot().origin;
+        let is_whole = self.chosen.is_everything();
+        if !is_whole || (aim == Aim::All && !matches!(origin, Origin::Call { .. })) {
+            return Ok(Vec::new());
+        }
+        let mut marks = vec![(self.stored.id(), Some(saved))];
+        let (mut by, mut is_undone, mut next) = (self.stored.id(), false, origin);
+        while let Origin::Restore { of } = next {
+            let stored = match StoredSnapshot::read(self.folder, of) {
+                Err(VaultError::NoSuchSnapshot { .. }) => break,
+                stored => stored?,
+            };
+            let snapshot = stored.to_snapshot();
+            let was_marked = snapshot.undone_by.is_none_or(|marked| marked == by);
+            if !was_marked || (!is_undone && snapshot.undone_by.is_none()) {
+                break;
+            }
+            marks.push((of, is_undone.then_some(by)));
+            (by, is_undone, next) = (of, !is_undone, snapshot.origin);
+        }
+        Ok(marks)
+    }
+
+    /// Compares what was read after the restore with what the snapshot holds. How many files are the same, and which are not.
+    fn verify<'b>(&self, done: impl Iterator<Item = &'b Op>, after: &Manifest) -> (u64, Vec<PathBuf>) {
+        let mut verified = Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
+        let mut folder: (Vec<u8>, HashMap<&[u8], Seen<'_>>) = Default::default();
+        for op in done {
+            let Some((entry, attributes)) = &op.want else { continue };
+            let above = parent(&op.path);
+            let is_scope = after.scopes().iter().any(|scope| scope.name == op.path);
+            if !is_scope && folder.0 != above {
+                let seen = after.folder(above).into_iter().flat_map(|view| view.iter());
+                folder = (above.to_vec(), seen.map(|seen| (seen.name, seen)).collect());
+            }
+            let is = match is_scope {
+                true => there(after.find(&op.path)),
+                false => folder.1.get(name(&op.path)).copied(),
+            };
+            let was = Some(Seen { name: &op.path, entry: *entry, attributes });
+            verified.thing(op.path.clone(), Pair { name: &op.path, was, is });
+        }
+        (verified.same, verified.others)
+    }
+}
+
+struct Verified<'a> {
+    want: &'a Manifest,
+    after: &'a Manifest,
+    chosen: &'a Chosen,
+    same: u64,
+    others: Vec<PathBuf>,
+}
+
+impl Verified<'_> {
+    fn thing(&mut self, path: Vec<u8>, pair: Pair<'_>) {
+        let Some(was) = pair.was else { return };
+        if !was.entry.is_held() || self.chosen.reach(&path) == Reach::Outside {
+            return;
+        }
+        match pair.is {
+            Some(is) if is.entry.kind() != was.entry.kind() => self.others.push(to_path(&path)),
+            None => self.others.push(to_path(&path)),
+            Some(is) => match was.entry.kind() {
+                Kind::File | Kind::Link => match has_same_content(&was.entry, &is.entry) && is.entry.is_held() {
+                    true => self.same += 1,
+                    false => self.others.push(to_path(&path)),
+                },
+                Kind::Folder => {
+                    for pair in pairs(self.want.folder(&path), self.after.folder(&path)) {
+                        self.thing(join(&path, pair.name), pair);
+                    }
+                }
+                Kind::Fifo | Kind::Special | Kind::Absent => {}
+            },
+        }
+    }
+}
+
+/// What a deed that is not done would have done besides its own path.
+fn kept_below(plan: &Plan, op: &Op, kept: &mut Vec<Kept>, because: KeptBecause) {
+    let told = plan.told.get(op.told.clone()).unwrap_or_default();
+    kept.extend(told.iter().map(|told| Kept { path: told.path.clone(), because }));
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::CrossesDevices
+            | io::ErrorKind::AlreadyExists
+    )
+}
+
+/// Is there room for what has to be written?
+fn check_room(plan: &Plan, places: &[usize], stages: &Stages) -> Result<(), VaultError> {
+    for (number, stage) in stages.all.iter().enumerate() {
+        let here = plan.ops.iter().zip(places).filter(|(_, place)| **place == number);
+        let needed: u64 = here.map(|(op, _)| op.bytes).sum();
+        let Ok(found) = rustix::fs::fstatvfs(&stage.folder) else { continue };
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        if needed > free {
+            return Err(VaultError::DiskFull { path: stage.path.clone(), needed, free });
+        }
+    }
+    Ok(())
+}
+
+/// Folders above what is made again that are gone themselves, the uppermost first.
+fn above(ops: &[Op]) -> Vec<Vec<u8>> {
+    let mut gone = Vec::new();
+    for op in ops.iter().filter(|op| op.deed == Deed::Place) {
+        let mut missing = Vec::new();
+        let mut at = parent(&op.path);
+        let is_gone = |path: &[u8]| {
+            tree::open_folder(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        while at != b"/" && is_gone(at) && !gone.iter().any(|known| known == at) {
+            missing.push(at.to_vec());
+            at = parent(at);
+        }
+        gone.extend(missing.into_iter().rev());
+    }
+    gone
+}
+
+/// The deeds as they are written down. A repository gets its objects before anything that names them, and loses them after.
+fn steps(ops: &[Op], places: &[usize], inodes: &HashMap<usize, u64>) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(ops.len());
+    for (number, op) in ops.iter().enumerate() {
+        let new = inodes.get(&number).copied();
+        let needs_new = matches!(op.deed, Deed::Place | Deed::Exchange);
+        if needs_new && new.is_none() {
+            continue;
+        }
+        let marks = op.want.as_ref().filter(|_| op.deed == Deed::Touch);
+        steps.push(Step {
+            number,
+            deed: op.deed,
+            stage: places[number],
+            path: op.path.clone(),
+            new,
+            old: op.have.as_ref().map(Old::of),
+            marks: marks.map(|(entry, attributes)| Marks::new(entry, attributes)),
+        });
+    }
+    steps.sort_by_key(|step| rank(&step.path, step.deed));
+    steps
+}
+
+fn rank(path: &[u8], deed: Deed) -> u8 {
+    let mut parts = path.split(|byte| *byte == b'/').skip_while(|part| *part != b".git").skip(1);
+    match (parts.next(), deed) {
+        (None, _) => 0,
+        (Some(b"objects"), Deed::Remove) => 2,
+        (Some(b"objects"), Deed::Place | Deed::Exchange | Deed::Touch) => 0,
+        (Some(_), _) => 1,
+    }
+}

@@ -1,0 +1,277 @@
+//! Where a restore makes things ready: a folder on the same filesystem as the place they go to, so that they get there by a
+//! rename. That is the safe where it can be, and else a hidden folder beside the tree, noted in the safe first so that
+//! nothing of it stays behind.
+
+use std::fs::{self as std_fs, DirBuilder};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, Mode};
+use rustix::io::Errno;
+
+use crate::entry::Kind;
+use crate::error::VaultError;
+use crate::folder::{Folder, Held, Number, Room};
+use crate::plan::to_path;
+use crate::tree;
+
+/// Hidden folders beside trees are called so.
+const BESIDE: &str = ".unstuck-restore-";
+/// The note of what lies elsewhere. All other names in a stage are numbers.
+const NOTE: &str = "elsewhere";
+
+/// One folder in which things are made ready.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) path: PathBuf,
+    pub(crate) folder: OwnedFd,
+}
+
+/// All of a restore, one for each filesystem; the first lies in the safe.
+#[derive(Debug)]
+pub(crate) struct Stages {
+    pub(crate) all: Vec<Stage>,
+    homes: Vec<Home>,
+}
+
+/// What can be renamed into each other lies in the same home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Home {
+    device: u64,
+    mount: u64,
+}
+
+impl Home {
+    #[allow(clippy::unnecessary_cast, reason = "the numbers' types differ from one system to the next")]
+    fn of(folder: impl AsFd) -> io::Result<Home> {
+        let device = fs::fstat(folder.as_fd())?.st_dev as u64;
+        Ok(Home { device, mount: mount(folder) })
+    }
+}
+
+/// Two mounts of one filesystem are two places for a rename.
+#[cfg(target_os = "linux")]
+fn mount(folder: impl AsFd) -> u64 {
+    use rustix::fs::StatxFlags;
+    let found = fs::statx(folder, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
+    found.map_or(0, |found| found.stx_mnt_id)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mount(_folder: impl AsFd) -> u64 {
+    0
+}
+
+impl Stages {
+    /// Makes the stage in the safe.
+    pub(crate) fn make(folder: &Folder, number: Number) -> Result<Stages, VaultError> {
+        let path = folder.numbered(Room::Stages, number);
+        let make = || -> io::Result<OwnedFd> {
+            DirBuilder::new().mode(0o700).create(&path)?;
+            Ok(fs::open(&path, tree::FOLDER, Mode::empty())?)
+        };
+        let stage = make().map_err(VaultError::io("make", &path))?;
+        spread(&stage);
+        let home = Home::of(&stage).map_err(VaultError::io("look at", &path))?;
+        Ok(Stages { all: vec![Stage { path, folder: stage }], homes: vec![home] })
+    }
+
+    /// Finds those that an interrupted restore had; nothing where one is gone.
+    pub(crate) fn find(paths: &[PathBuf]) -> Vec<Option<Stage>> {
+        let open = |path: &PathBuf| {
+            let folder = tree::open_folder(path.as_os_str().as_bytes()).ok()?;
+            Some(Stage { path: path.clone(), folder })
+        };
+        paths.iter().map(open).collect()
+    }
+
+    /// The stage from which something can be renamed to a scope or into it. Makes one where there is none.
+    pub(crate) fn near(&mut self, scope: &[u8]) -> Result<usize, VaultError> {
+        let (at, folder) = nearest(scope).map_err(VaultError::io("open", &to_path(scope)))?;
+        let home = Home::of(&folder).map_err(VaultError::io("look at", &to_path(&at)))?;
+        if let Some(number) = self.homes.iter().position(|known| *known == home) {
+            return Ok(number);
+        }
+        let mut error = None;
+        for place in [parent(&at), at.as_slice()] {
+            match self.make_beside(place, home) {
+                Ok(true) => return Ok(self.all.len() - 1),
+                Ok(false) => {}
+                Err(found) => error = Some(found),
+            }
+        }
+        let nowhere = || VaultError::io("make a stage in", &to_path(&at))(Errno::XDEV.into());
+        Err(error.unwrap_or_else(nowhere))
+    }
+
+    /// Makes a hidden folder in a folder, if that is at home where it should be.
+    fn make_beside(&mut self, place: &[u8], home: Home) -> Result<bool, VaultError> {
+        let shown = to_path(place);
+        let folder = tree::open_folder(place).map_err(VaultError::io("open", &shown))?;
+        if Home::of(&folder).map_err(VaultError::io("look at", &shown))? != home {
+            return Ok(false);
+        }
+        let safe = &self.all[0].path;
+        let mark = blake3::hash(safe.as_os_str().as_bytes()).to_hex();
+        let number = safe.file_name().unwrap_or_default().to_string_lossy();
+        let path = shown.join(format!("{BESIDE}{number}-{}", &mark[..8]));
+        self.note(&path)?;
+        let make = || -> io::Result<OwnedFd> {
+            let name = path.file_name().unwrap_or_default();
+            fs::mkdirat(&folder, name, Mode::RWXU)?;
+            tree::open_child(&folder, name.as_bytes())
+        };
+        let folder = make().map_err(VaultError::io("make", &path))?;
+        spread(&folder);
+        self.all.push(Stage { path, folder });
+        self.homes.push(home);
+        Ok(true)
+    }
+
+    /// Notes in the safe that something of ours is about to lie elsewhere.
+    fn note(&self, path: &Path) -> Result<(), VaultError> {
+        let note = self.all[0].path.join(NOTE);
+        let write = || {
+            let mut paths = noted(&self.all[0].path)?;
+            paths.push(path.to_owned());
+            let lines: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+            let hidden = self.all[0].path.join(format!("{NOTE}-new"));
+            std_fs::write(&hidden, lines.join(&0))?;
+            std_fs::File::open(&hidden)?.sync_all()?;
+            std_fs::rename(&hidden, &note)
+        };
+        write().map_err(VaultError::io("write", &note))
+    }
+
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.all.iter().map(|stage| stage.path.clone()).collect()
+    }
+
+    /// Waits until everything in them is on the disk.
+    pub(crate) fn settle(&self) -> Result<(), VaultError> {
+        for stage in &self.all {
+            settle(&stage.folder).map_err(VaultError::io("write", &stage.path))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn settle(folder: impl AsFd) -> io::Result<()> {
+    Ok(fs::syncfs(folder)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn settle(_folder: impl AsFd) -> io::Result<()> {
+    fs::sync();
+    Ok(())
+}
+
+/// Asks the filesystem to put what is made here where there is room. Without it, a filesystem looks for room beside what was
+/// just deleted, and that can take longer than everything else.
+#[cfg(target_os = "linux")]
+fn spread(folder: &OwnedFd) {
+    use rustix::fs::IFlags;
+    if let Ok(flags) = fs::ioctl_getflags(folder) {
+        let _it_is_only_slower = fs::ioctl_setflags(folder, flags | IFlags::TOPDIR);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn spread(_folder: &OwnedFd) {}
+
+/// The folder that contains something; the root contains itself.
+pub(crate) fn parent(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(0) | None => b"/",
+        Some(at) => &path[..at],
+    }
+}
+
+/// The name of something in its folder.
+pub(crate) fn name(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| *byte == b'/').map_or(path, |at| &path[at + 1..])
+}
+
+/// The folder at a path, or the nearest one above it that is there.
+fn nearest(path: &[u8]) -> io::Result<(Vec<u8>, OwnedFd)> {
+    let mut at = path;
+    loop {
+        match tree::open_folder(at) {
+            Ok(folder) => return Ok((at.to_vec(), folder)),
+            Err(error) if at == b"/" => return Err(error),
+            Err(_) => at = parent(at),
+        }
+    }
+}
+
+fn noted(stage: &Path) -> io::Result<Vec<PathBuf>> {
+    let text = match std_fs::read(stage.join(NOTE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text?,
+    };
+    let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+    Ok(lines.map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec()))).collect())
+}
+
+/// Removes what lies elsewhere of a stage.
+pub(crate) fn remove_elsewhere(folder: &Folder, number: Number) -> Result<(), VaultError> {
+    let stage = folder.numbered(Room::Stages, number);
+    for path in noted(&stage).map_err(VaultError::io("read", &stage))? {
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        if !name.starts_with(BESIDE.as_bytes()) {
+            continue;
+        }
+        // Whatever cannot be reached any more cannot be removed either; it went with the folder that it was in.
+        let Ok(above) = tree::open_folder(parent(path.as_os_str().as_bytes())) else { continue };
+        remove_tree(&above, name).map_err(VaultError::io("remove", &path))?;
+    }
+    Ok(())
+}
+
+/// Removes all stages. Only for those who work alone, when nothing in them is needed.
+pub(crate) fn remove_all(folder: &Folder, _alone: &Held) -> Result<(), VaultError> {
+    let room = folder.room(Room::Stages);
+    for number in folder.numbers(Room::Stages)? {
+        remove_elsewhere(folder, number)?;
+        let open = tree::open_folder(room.as_os_str().as_bytes());
+        let removed = open.and_then(|room| remove_tree(&room, number.to_string().as_bytes()));
+        removed.map_err(VaultError::io("remove", &folder.numbered(Room::Stages, number)))?;
+    }
+    Ok(())
+}
+
+/// Removes something with everything in it, following no link. It is fine if it is gone.
+pub(crate) fn remove_tree(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+    let folder = folder.as_fd();
+    let Some(entry) = tree::entry(folder, name)? else { return Ok(()) };
+    if entry.kind() != Kind::Folder {
+        return gone(fs::unlinkat(folder, name, AtFlags::empty()));
+    }
+    if entry.mode & 0o700 != 0o700 {
+        fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
+    }
+    let inner = tree::open_child(folder, name)?;
+    let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
+    let mut names = Vec::new();
+    tree::names(&inner, &mut buffer, &mut names)?;
+    drop(buffer);
+    for inside in names.split(|byte| *byte == 0).filter(|inside| !inside.is_empty()) {
+        match fs::unlinkat(&inner, inside, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) => remove_tree(&inner, inside)?,
+            done => gone(done)?,
+        }
+    }
+    gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
+}
+
+fn gone(done: rustix::io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(Errno::NOENT) => Ok(()),
+        done => Ok(done?),
+    }
+}
