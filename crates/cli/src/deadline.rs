@@ -107,7 +107,8 @@ impl Deadline {
             let what = format!("a hook had no answer after {} ms", self.elapsed().as_millis());
             let fault = OwnFault { at: now, part: Clean::from("hook"), what: Clean::stored(what) };
             let unrecorded = self.unrecorded.try_lock().ok().and_then(|mut entry| entry.take());
-            let left: Vec<Entry> = unrecorded.into_iter().chain(spoken.entry).chain([Entry::OwnFault(fault)]).collect();
+            let left: Vec<Entry> =
+                unrecorded.into_iter().chain(spoken.entry).chain([Entry::OwnFault(fault)]).collect();
             unstuck_store::leave_word(folder, now, &left);
         }
         #[allow(clippy::exit, reason = "an agent takes any other end for a failure of its hook")]

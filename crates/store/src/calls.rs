@@ -185,9 +185,7 @@ impl LifeStep {
                 note: text(&step["note"]),
                 snapshot: text(&step["snapshot"]),
             },
-            other => {
-                LifeStep { at: None, state: String::new(), note: text(other), snapshot: String::new() }
-            }
+            other => LifeStep { at: None, state: String::new(), note: text(other), snapshot: String::new() },
         };
         match serde_json::from_str(life) {
             Ok(Value::Array(steps)) => steps.iter().map(step).collect(),

@@ -176,7 +176,8 @@ impl Clerk<'_> {
         let (state, event) = match instead {
             Instead::Recorded | Instead::Told => return Ok(()),
             Instead::ToldLater => {
-                let sql = "UPDATE call_text SET untold = trim(coalesce(untold, '') || ' ' || ?2) WHERE call = ?1";
+                let sql =
+                    "UPDATE call_text SET untold = trim(coalesce(untold, '') || ' ' || ?2) WHERE call = ?1";
                 return self.connection.prepare_cached(sql)?.execute((call, &*note.text)).map(|_| ());
             }
             Instead::Asked => (CallState::ApprovalRequired, EventType::Ask),

@@ -41,7 +41,8 @@ pub(crate) fn program_of_plugin(bytes: &[u8], known: Option<&Written>, events: &
 
 /// How long a plugin of ours waits for each event, in milliseconds.
 pub(crate) fn limits_of_plugin(bytes: &[u8]) -> Map<String, Value> {
-    let limits = str::from_utf8(bytes).ok().and_then(|text| text.lines().find_map(|line| line.strip_prefix(LIMITS)));
+    let limits =
+        str::from_utf8(bytes).ok().and_then(|text| text.lines().find_map(|line| line.strip_prefix(LIMITS)));
     limits.and_then(|limits| serde_json::from_str(limits).ok()).unwrap_or_default()
 }
 

@@ -27,7 +27,7 @@ const SETTINGS: [(&str, &str); 7] = [
     ("hook.deadline-after", "5s"),
     ("rewrite.mode", "auto"),
     // What is saved here is tiny, and a disk that is nearly full is no reason to show nothing.
-    ("vault.min-free", "0"),
+    ("vault.min-free", "0B"),
 ];
 
 /// Which programs are found.

@@ -101,7 +101,9 @@ fn of_unprotected(reply: Option<&Reply>) -> (Option<&str>, Option<&str>) {
     match reply {
         None | Some(Reply::Silent | Reply::Rewrite { .. } | Reply::Again { .. }) => (None, None),
         Some(Reply::Tell { text }) => (None, Some(text)),
-        Some(Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }) => (Some(reason), None),
+        Some(Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }) => {
+            (Some(reason), None)
+        }
     }
 }
 

@@ -195,11 +195,9 @@ impl Post<'_> {
         let can_tell_now = honours.tell && !manner.is_rewritten;
         let instead = match instead {
             Instead::Told if !can_tell_now => Instead::ToldLater,
-            Instead::Recorded
-            | Instead::Told
-            | Instead::ToldLater
-            | Instead::Asked
-            | Instead::Denied => instead,
+            Instead::Recorded | Instead::Told | Instead::ToldLater | Instead::Asked | Instead::Denied => {
+                instead
+            }
         };
         let reason = self.cleaner.line(&reason, REASON_MAX);
         let note = self.note_of(at_stake, said.call, instead, &reason);
@@ -277,7 +275,8 @@ impl Post<'_> {
                 // It was removed meanwhile, and with it what could be undone.
                 Ok(()) | Err(CommandError::Vault(VaultError::NoSuchSnapshot { .. })) => {}
                 Err(error) => {
-                    let what = format!("what the call behind {snapshot} left behind was not recorded: {error}");
+                    let what =
+                        format!("what the call behind {snapshot} left behind was not recorded: {error}");
                     self.note_fault("safe", &what);
                 }
             }

@@ -38,7 +38,9 @@ pub(super) enum Weight {
 
 impl Trouble {
     pub(super) fn of(error: &CommandError, settings: &VaultSettings, lang: Lang) -> Trouble {
-        let CommandError::Vault(error) = error else { return Trouble::own_fault(&error.in_words(lang), lang) };
+        let CommandError::Vault(error) = error else {
+            return Trouble::own_fault(&error.in_words(lang), lang);
+        };
         let stops = |text: String, todo: [&str; 2]| Trouble {
             weight: Weight::Stops,
             text,
@@ -58,7 +60,11 @@ impl Trouble {
             ),
             VaultError::OverBudget { needed, allowed } => stops(
                 match lang {
-                    Lang::En => format!("they need {}, and the safe may hold only {} more", size(*needed), size(*allowed)),
+                    Lang::En => format!(
+                        "they need {}, and the safe may hold only {} more",
+                        size(*needed),
+                        size(*allowed)
+                    ),
                     Lang::Zh => format!("需要 {}，而保险库只能再容纳 {}", size(*needed), size(*allowed)),
                 },
                 [
@@ -70,8 +76,14 @@ impl Trouble {
                 match (lang, needed) {
                     (Lang::En, 0) => "the disk of the safe is full".to_owned(),
                     (Lang::Zh, 0) => "保险库所在的磁盘已满".to_owned(),
-                    (Lang::En, needed) => format!("they need {}, and the disk of the safe has {} to spare", size(*needed), size(*free)),
-                    (Lang::Zh, needed) => format!("需要 {}，而保险库所在的磁盘只剩 {}", size(*needed), size(*free)),
+                    (Lang::En, needed) => format!(
+                        "they need {}, and the disk of the safe has {} to spare",
+                        size(*needed),
+                        size(*free)
+                    ),
+                    (Lang::Zh, needed) => {
+                        format!("需要 {}，而保险库所在的磁盘只剩 {}", size(*needed), size(*free))
+                    }
                 },
                 [
                     "A person can free some of the disk, make room with `unstuck gc`, or set `vault.min-free`.",
@@ -150,8 +162,13 @@ impl Trouble {
     /// What the model of a refused call is told: what may be lost, why it does not run, what can be done.
     pub(super) fn denied(&self, why: &str, key: &str, lang: Lang) -> String {
         let head = match lang {
-            Lang::En => format!("{OUR_MARK}: Not run. {why} Its files are saved first, and that failed: {}.", self.text),
-            Lang::Zh => format!("{OUR_MARK}: 未运行。{why}运行前要先保存相关文件，但保存失败：{}。", self.text),
+            Lang::En => format!(
+                "{OUR_MARK}: Not run. {why} Its files are saved first, and that failed: {}.",
+                self.text
+            ),
+            Lang::Zh => {
+                format!("{OUR_MARK}: 未运行。{why}运行前要先保存相关文件，但保存失败：{}。", self.text)
+            }
         };
         words::joined([Some(&*head), self.todo(), Some(&words::way_out(key, lang))])
     }
@@ -181,13 +198,19 @@ impl Trouble {
     pub(super) fn told(&self, lang: Lang) -> String {
         let head = match (self.weight, lang) {
             (Weight::Partial, Lang::En) => {
-                format!("Not all files that this call puts at risk could be saved before it: {}. The others can be brought back with `unstuck undo`.", self.text)
+                format!(
+                    "Not all files that this call puts at risk could be saved before it: {}. The others can be brought back with `unstuck undo`.",
+                    self.text
+                )
             }
             (Weight::Partial, Lang::Zh) => {
                 format!("该调用涉及的文件未能全部事先保存：{}。其余的可以用 `unstuck undo` 恢复。", self.text)
             }
             (Weight::Stops | Weight::OwnFault, Lang::En) => {
-                format!("The files that this call puts at risk could not be saved before it, so it cannot be undone: {}.", self.text)
+                format!(
+                    "The files that this call puts at risk could not be saved before it, so it cannot be undone: {}.",
+                    self.text
+                )
             }
             (Weight::Stops | Weight::OwnFault, Lang::Zh) => {
                 format!("该调用涉及的文件未能事先保存，因此无法撤销：{}。", self.text)
