@@ -54,13 +54,39 @@ impl Contestant {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("peak-memory").args(&self.words);
         let (_, _, said) = through_pipe(command, files, Stdio::piped())?;
-        let line = said.lines().find_map(|line| line.strip_prefix(PEAK)).ok_or("no peak was told")?;
-        Ok(line.trim().parse()?)
+        Ok(Measured::read(&said).ok_or("no peak was told")?.peak)
     }
 }
 
-/// How the measuring process marks its answer on standard error.
-pub const PEAK: &str = "peak-memory-kb:";
+/// What the measuring process tells on standard error.
+pub struct Measured {
+    /// From the start of the first command to the end of the last.
+    pub took: Duration,
+    /// The most memory that one of them held, in kilobytes.
+    pub peak: u64,
+    /// How the last one ended; a signal is -1.
+    pub exit: i32,
+}
+
+impl Measured {
+    /// The word between two commands.
+    pub const THEN: &str = "&&";
+    const MARK: &str = "measured:";
+
+    /// Finds it among other lines.
+    pub fn read(said: &str) -> Option<Measured> {
+        let line = said.lines().find_map(|line| line.strip_prefix(Measured::MARK))?;
+        let mut words = line.split_whitespace();
+        let took = Duration::from_nanos(words.next()?.parse().ok()?);
+        Some(Measured { took, peak: words.next()?.parse().ok()?, exit: words.next()?.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", Measured::MARK, self.took.as_nanos(), self.peak, self.exit)
+    }
+}
 
 fn through_pipe(
     mut command: Command,

@@ -6,14 +6,16 @@ mod filled;
 mod hook;
 mod log;
 mod store;
+mod vault;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
-pub use contest::PEAK;
+pub use contest::Measured;
 use contest::{Contestant, Ratio, quantile, take_turns};
 use lexopt::prelude::*;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -33,6 +35,7 @@ struct Options {
     big: bool,
     write: bool,
     only: Only,
+    binary: Option<PathBuf>,
 }
 
 /// Which part is measured.
@@ -47,6 +50,8 @@ enum Only {
     Store,
     /// What hooks cost in a real agent's turn.
     Turn,
+    /// What snapshots and restores cost.
+    Vault,
 }
 
 /// The programs that are measured.
@@ -68,11 +73,19 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("store") => options.only = Only::Store,
             Value(part) if part == "hook" => options.only = Only::Hook,
             Value(part) if part == "turn" => options.only = Only::Turn,
+            Value(part) if part == "vault" => options.only = Only::Vault,
+            Long("binary") => options.binary = Some(args.value()?.into()),
             other => return Err(other.unexpected().into()),
         }
     }
     if options.only == Only::Turn {
         return e2e::cost::bench(options.quick);
+    }
+    if options.only == Only::Vault {
+        return vault::bench(&options);
+    }
+    if options.binary.is_some() {
+        return Err("only `vault` measures another binary".into());
     }
     let programs = Programs::build()?;
     let mut sections = Vec::new();
@@ -93,7 +106,9 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     match (options.write, options.only) {
         (true, Only::Everything | Only::Hook) => write_page(&sections),
-        (true, Only::Store | Only::Turn) => Err(format!("this part of {PAGE} is not written alone").into()),
+        (true, Only::Store | Only::Turn | Only::Vault) => {
+            Err(format!("this part of {PAGE} is not written alone").into())
+        }
         (false, _) => Ok(()),
     }
 }
@@ -112,15 +127,24 @@ fn reading_and_judging(programs: &Programs, options: &Options) -> Result<String,
     Ok(report)
 }
 
-/// Runs a command and tells the most memory it held; a chore of its own because it must have no other children.
+/// Runs commands one after another and tells how long they took and the most memory one held; a chore of its own because it
+/// must have no other children.
 pub fn peak_memory(mut args: lexopt::Parser) -> Result<(), Fault> {
-    let mut words = args.raw_args()?;
-    let program = words.next().ok_or("which program?")?;
-    Command::new(program).args(words).status()?;
-    let peak = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss();
+    let words: Vec<_> = args.raw_args()?.collect();
+    let mut exit = 0;
+    let start = Instant::now();
+    for command in words.split(|word| word == Measured::THEN) {
+        let (program, rest) = command.split_first().ok_or("which program?")?;
+        exit = Command::new(program).args(rest).status()?.code().unwrap_or(-1);
+        if exit != 0 {
+            break;
+        }
+    }
+    let took = start.elapsed();
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss() as u64;
     // Linux counts kilobytes, Apple's systems bytes.
-    let kilobytes = if cfg!(target_vendor = "apple") { peak / 1024 } else { peak };
-    eprintln!("{} {kilobytes}", contest::PEAK);
+    let peak = if cfg!(target_vendor = "apple") { peak / 1024 } else { peak };
+    eprintln!("{}", Measured { took, peak, exit });
     Ok(())
 }
 

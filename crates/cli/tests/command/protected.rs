@@ -1,52 +1,525 @@
-//! Calls of an agent that change files, with what was saved before them: the safe is asked as the hook asks it.
+//! Risky calls through the hooks of every agent: their files are saved before they run, and none runs unprotected in silence.
+//! The commands are real and run in a real folder.
 
-use std::time::SystemTime;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
 
-use unstuck_vault::{Origin, Rebuildable, Reserve, SnapshotId, Unwatched, Vault, Wish};
+use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{Said, World};
 
-const RESERVE: Reserve = Reserve { max_size: 1 << 30, min_free: 0 };
+const AGENTS: [&str; 8] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor", "generic"];
 
-impl World {
-    /// The safe of this machine.
-    pub(crate) fn vault(&self) -> Vault {
-        std::fs::create_dir_all(self.path(".local/state/unstuck")).unwrap();
-        Vault::open(&self.path(".local/state/unstuck/vault")).unwrap()
-    }
+/// A project with sources, on a machine on which a busy moment is no reason to fall silent.
+fn project(settings: &str) -> World {
+    let settings = format!(
+        "[hook]\ndeadline-before = \"10s\"\ndeadline-after = \"60s\"\n[store]\nwait-before = \"10s\"\n{settings}"
+    );
+    World::empty()
+        .with("config/unstuck/config.toml", settings)
+        .with("work/src/main.rs", "fn main() {}\n")
+        .with("work/src/deep/tide.rs", "pub fn tide() {}\n")
+        .with("work/keep.txt", "kept\n")
+}
 
-    /// A call that begins: what lies at `scope` is saved.
-    pub(crate) fn before_call(&self, key: &str, call: Option<i64>, scope: &str) -> SnapshotId {
-        let scopes = vec![self.path(scope).canonicalize().unwrap_or_else(|_| self.path(scope))];
-        let origin = Origin::Call {
-            call,
-            key: key.to_owned(),
-            session: "sitting".to_owned(),
-            row: "rm".to_owned(),
-            label: format!("rm -r {scope}"),
+/// What an agent sends before and after a call of its shell.
+fn payload(world: &World, agent: &str, is_over: bool, id: &str, command: &str) -> Value {
+    let cwd = world.path("work");
+    let input = json!({ "command": command });
+    let event = |before: &str, after: &str| if is_over { after.to_owned() } else { before.to_owned() };
+    let mut payload = match agent {
+        "claude" => json!({
+            "session_id": "s", "transcript_path": "/nowhere", "cwd": cwd, "permission_mode": "default",
+            "hook_event_name": event("PreToolUse", "PostToolUse"), "tool_name": "Bash", "tool_input": input,
+            "tool_use_id": id,
+        }),
+        "codex" => json!({
+            "session_id": "s", "turn_id": "t", "transcript_path": null, "cwd": cwd, "model": "m",
+            "permission_mode": "bypassPermissions", "hook_event_name": event("PreToolUse", "PostToolUse"),
+            "tool_name": "Bash", "tool_input": input, "tool_use_id": id,
+        }),
+        "gemini" => json!({
+            "session_id": "s", "cwd": cwd, "hook_event_name": event("BeforeTool", "AfterTool"),
+            "tool_name": "run_shell_command", "tool_input": input,
+        }),
+        "qwen" => json!({
+            "session_id": "s", "cwd": cwd, "permission_mode": "yolo", "tool_name": "run_shell_command",
+            "hook_event_name": event("PreToolUse", "PostToolUse"), "tool_input": input, "tool_use_id": id,
+            "tool_call_id": id,
+        }),
+        "opencode" => json!({
+            "hook_event_name": event("tool.execute.before", "tool.execute.after"), "sessionID": "s", "cwd": cwd,
+            "callID": id, "tool": "bash", "args": input,
+        }),
+        "copilot" => json!({
+            "hook_event_name": event("PreToolUse", "PostToolUse"), "session_id": "s", "cwd": cwd,
+            "tool_name": "Bash", "tool_input": input, "timestamp": now_iso(world),
+        }),
+        "cursor" => json!({
+            "conversation_id": "s", "generation_id": "g", "session_id": "s", "cursor_version": "2026.09.18",
+            "workspace_roots": [cwd], "hook_event_name": event("preToolUse", "postToolUse"), "cwd": cwd,
+            "tool_name": "Shell", "tool_input": { "command": command, "working_directory": cwd }, "tool_use_id": id,
+        }),
+        "generic" => json!({
+            "event": event("before", "after"), "session": "s", "call_id": id, "tool": "Bash", "input": input,
+            "cwd": cwd,
+        }),
+        other => panic!("{other}"),
+    };
+    if is_over {
+        let (field, result) = match agent {
+            "claude" => ("tool_response", json!({ "stdout": "", "stderr": "", "interrupted": false })),
+            "codex" => ("tool_response", json!("Exit code: 0\nWall time: 0 seconds\nOutput:\n")),
+            "gemini" | "qwen" => {
+                ("tool_response", json!({ "llmContent": "Output: (empty)", "returnDisplay": "" }))
+            }
+            "opencode" => ("metadata", json!({ "output": "", "exit": 0 })),
+            "copilot" => (
+                "tool_result",
+                json!({ "result_type": "success", "text_result_for_llm": "<exited with exit code 0>" }),
+            ),
+            "cursor" => ("tool_output", json!("{\"output\":\"\",\"exitCode\":0}")),
+            _ => ("exit_code", json!(0)),
         };
-        let wish = Wish {
-            scopes,
-            rebuildable: Rebuildable::LeftOut,
-            never: Vec::new(),
-            origin,
-            note: String::new(),
-            reserve: RESERVE,
-            now: SystemTime::now(),
-        };
-        self.vault().take(&wish, &Unwatched).unwrap().id
+        payload[field] = result;
     }
+    payload
+}
 
-    /// It ends: how it left things is recorded.
-    pub(crate) fn after_call(&self, id: SnapshotId) {
-        self.vault().conclude(id, SystemTime::now(), RESERVE, &Unwatched).unwrap();
-    }
+/// The clock as the machine has it.
+fn now_iso(_world: &World) -> String {
+    let date = Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%S.000Z"]).output().unwrap();
+    String::from_utf8(date.stdout).unwrap().trim().to_owned()
+}
 
-    /// A whole call, which does something in between.
-    pub(crate) fn protected(&self, key: &str, scope: &str, deed: impl FnOnce(&World)) -> String {
-        let id = self.before_call(key, None, scope);
-        deed(self);
-        self.after_call(id);
-        id.to_string()
+/// Asks whether a call may run, under some settings; says what was answered.
+fn before(world: &World, agent: &str, set: &[&str], id: &str, command: &str) -> Said {
+    let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+    let said = world
+        .run(&[&set[..], &["hook", agent]].concat(), payload(world, agent, false, id, command).to_string());
+    assert_eq!((said.stderr(), said.exit), ("", 0), "{said}");
+    said
+}
+
+fn is_refused(said: &Said) -> bool {
+    said.stdout().contains("Blocked by unstuck") && said.stdout().contains("deny")
+}
+
+/// Makes a call as an agent does: asks, runs it if nothing is said against it, and tells of its end.
+fn call(world: &World, agent: &str, set: &[&str], id: &str, command: &str) -> Said {
+    let said = before(world, agent, set, id, command);
+    if !is_refused(&said) {
+        Command::new("sh").args(["-c", command]).current_dir(world.path("work")).status().unwrap();
+        let over = world.run(&["hook", agent], payload(world, agent, true, id, command).to_string());
+        assert_eq!((over.stderr(), over.exit), ("", 0), "{over}");
     }
+    said
+}
+
+/// A file or a folder: its name, its mode, when it was changed, what is in it.
+type Found = (Vec<u8>, u32, (i64, i64), Vec<u8>);
+
+/// Everything below the project.
+fn tree(world: &World) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut folders = vec![world.path("work")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let about = fs::symlink_metadata(&path).unwrap();
+            let content = match about.is_dir() {
+                true => {
+                    folders.push(path.clone());
+                    Vec::new()
+                }
+                false => fs::read(&path).unwrap_or_default(),
+            };
+            let name = path.as_os_str().as_bytes().to_vec();
+            found.push((name, about.mode(), (about.mtime(), about.mtime_nsec()), content));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The files of it. What a folder above a target tells of its own time is not part of what was saved.
+fn files(world: &World) -> Vec<Found> {
+    tree(world).into_iter().filter(|(_, mode, _, _)| mode & 0o170_000 != 0o040_000).collect()
+}
+
+fn snapshots(world: &World) -> Vec<Value> {
+    world.run(&["snapshots", "--json"], "").json_lines()
+}
+
+fn events(world: &World, kind: &str) -> Vec<Value> {
+    let log = world.run(&["log", "--json", "--since", "0"], "").json_lines();
+    log.into_iter().filter(|event| event["event"] == kind).collect()
+}
+
+#[track_caller]
+fn undo(world: &World, args: &[&str]) -> Said {
+    let mut command = world.command(&[&["undo"], args].concat());
+    let said = Said::by(command.current_dir(world.path("work")).spawn().unwrap());
+    assert_eq!(said.exit, 0, "{said}");
+    said
+}
+
+#[test]
+fn what_a_risky_call_deletes_can_be_brought_back_whichever_agent_made_it() {
+    for agent in AGENTS {
+        let world = project("");
+        let stood = tree(&world);
+        let said = call(&world, agent, &[], "a", "rm -rf src");
+        assert!(!is_refused(&said), "{agent}: {said}");
+        assert!(!world.path("work/src").exists(), "{agent}");
+        let [taken] = &events(&world, "snapshot:taken")[..] else { panic!("{agent}") };
+        assert_eq!(taken["call"], 1, "{agent}: {taken}");
+        undo(&world, &[]);
+        assert_eq!(tree(&world), stood, "{agent}");
+        assert!(!world.run(&["log"], "").stdout().contains("own_fault"), "{agent}");
+    }
+}
+
+#[test]
+fn a_harmless_call_takes_nothing_and_opens_no_safe() {
+    let world = project("");
+    for (id, command) in [("a", "ls -la"), ("b", "cat keep.txt | grep k"), ("c", "cargo test --workspace")] {
+        assert_eq!(before(&world, "claude", &[], id, command).stdout(), "");
+        world.run(&["hook", "claude"], payload(&world, "claude", true, id, command).to_string());
+    }
+    assert!(!world.path(".local/state/unstuck/vault").exists());
+    assert_eq!(events(&world, "snapshot:taken"), [Value::Null; 0]);
+}
+
+#[test]
+fn the_settings_say_what_is_protected() {
+    let edit = |world: &World, set: &[&str]| {
+        let mut payload = payload(world, "claude", false, "e", "");
+        payload["tool_name"] = json!("Edit");
+        let file = world.path("work/keep.txt");
+        payload["tool_input"] = json!({ "file_path": file, "old_string": "kept", "new_string": "x" });
+        let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        world.run(&[&set[..], &["hook", "claude"]].concat(), payload.to_string());
+        events(world, "snapshot:taken").len()
+    };
+    let world = project("");
+    call(&world, "claude", &["vault.protect=off"], "a", "rm -rf src/deep");
+    assert_eq!(events(&world, "snapshot:taken").len(), 0);
+    assert_eq!(edit(&world, &[]), 0, "one edit is no risk");
+    let world = project("");
+    assert_eq!(edit(&world, &["vault.protect=edits"]), 1);
+    let world = project("");
+    call(&world, "claude", &["ladder.mode=shadow"], "a", "rm -rf src");
+    assert_eq!(events(&world, "snapshot:taken").len(), 1, "protecting costs nothing in shadow either");
+    let world = project("");
+    assert_eq!(world.run(&["pause", "1h", "--yes"], "").exit, 0);
+    call(&world, "claude", &[], "a", "rm -rf src");
+    assert!(!world.path(".local/state/unstuck/vault").exists());
+}
+
+/// More than the safe may hold, and nothing in it repeats.
+fn with_too_much(settings: &str) -> World {
+    let world = project(&format!("[vault]\nmax-size = \"16MB\"\n{settings}"));
+    let mut noise = Vec::new();
+    let mut state = 1_u64;
+    while noise.len() < 20 << 20 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        noise.extend_from_slice(&state.to_le_bytes());
+    }
+    world.with("work/data/noise.bin", noise)
+}
+
+#[test]
+fn what_does_not_fit_into_the_safe_is_not_deleted() {
+    for agent in AGENTS {
+        let world = with_too_much("");
+        let said = call(&world, agent, &[], "a", "rm -rf data");
+        assert!(is_refused(&said), "{agent}: {said}");
+        for words in ["vault.max-size", "unstuck gc", "unstuck allow "] {
+            assert!(said.stdout().contains(words), "{agent}: {words}: {said}");
+        }
+        assert!(world.path("work/data/noise.bin").exists(), "{agent}");
+        let [failed] = &events(&world, "snapshot:failed")[..] else { panic!("{agent}") };
+        assert_eq!((&failed["body"]["instead"], &failed["call"]), (&json!("denied"), &json!(1)), "{failed}");
+        let shown = world.run(&["show", "1", "--json"], "").json();
+        assert_eq!(shown["state"], "denied", "{shown}");
+        // Whoever asks for the same call again is told the same again.
+        assert!(is_refused(&before(&world, agent, &[], "b", "rm -rf data")), "{agent}");
+    }
+}
+
+#[test]
+fn what_takes_too_long_is_refused_and_says_so() {
+    let world = project("");
+    for number in 0..20_000 {
+        let folder = world.path(&format!("work/many/{}", number % 200));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(number.to_string()), number.to_string()).unwrap();
+    }
+    let said = call(&world, "claude", &["vault.deadline=10ms"], "a", "rm -rf many");
+    assert!(is_refused(&said), "{said}");
+    for words in ["it was not done within 10 ms", "vault.deadline", "unstuck snapshot PATH"] {
+        assert!(said.stdout().contains(words), "{words}: {said}");
+    }
+    assert!(world.path("work/many/7").exists());
+    assert_eq!(snapshots(&world), [Value::Null; 0], "half a snapshot is none");
+}
+
+#[test]
+fn a_person_who_is_there_is_asked() {
+    let world = with_too_much("");
+    let mut command = world.command(&["hook", "claude"]);
+    let mut child = command.env("CLAUDE_CODE_SESSION_ATTENDED", "1").spawn().unwrap();
+    let text = payload(&world, "claude", false, "a", "rm -rf data").to_string();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let said = Said::by(child);
+    let answer: Value = serde_json::from_str(said.stdout()).unwrap();
+    let output = &answer["hookSpecificOutput"];
+    assert_eq!(output["permissionDecision"], "ask", "{answer}");
+    assert!(output["permissionDecisionReason"].as_str().unwrap().contains("it cannot be undone"), "{answer}");
+    assert_eq!(world.run(&["show", "1", "--json"], "").json()["state"], "approval_required");
+    // The person said yes.
+    let over = payload(&world, "claude", true, "a", "rm -rf data").to_string();
+    assert_eq!(world.run(&["hook", "claude"], over).exit, 0);
+    assert_eq!(world.run(&["show", "1", "--json"], "").json()["state"], "completed");
+}
+
+#[test]
+fn what_a_person_allowed_runs_unprotected_and_the_model_is_told() {
+    let world = with_too_much("");
+    let refused = before(&world, "claude", &[], "a", "rm -rf data");
+    let key = refused.stdout().split("unstuck allow ").nth(1).unwrap();
+    let key: String = key.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let allowed = world.run(&["allow", &key, "--yes"], "");
+    assert_eq!(allowed.exit, 0, "{allowed}");
+    let said = call(&world, "claude", &[], "b", "rm -rf data");
+    assert!(said.stdout().contains("could not be saved before it"), "{said}");
+    assert!(!world.path("work/data").exists());
+    let instead: Vec<Value> =
+        events(&world, "snapshot:failed").iter().map(|event| event["body"]["instead"].clone()).collect();
+    assert_eq!(instead, ["denied", "told"]);
+}
+
+#[test]
+fn how_far_we_may_go_holds_for_protection_too() {
+    for (mode, told, instead) in [("shadow", false, "recorded"), ("advise", true, "told")] {
+        let world = with_too_much("");
+        let set = format!("ladder.mode={mode}");
+        let said = call(&world, "claude", &[&set], "a", "rm -rf data");
+        assert_eq!(said.stdout().contains("could not be saved"), told, "{mode}: {said}");
+        assert!(!is_refused(&said) && !world.path("work/data").exists(), "{mode}");
+        assert_eq!(events(&world, "snapshot:failed")[0]["body"]["instead"], instead);
+    }
+    // One that cannot be told before a call is told with its result.
+    let world = with_too_much("");
+    let silent = before(&world, "qwen", &["ladder.mode=advise"], "a", "rm -rf data");
+    assert_eq!(silent.stdout(), "", "{silent}");
+    let over = payload(&world, "qwen", true, "a", "rm -rf data").to_string();
+    let told = world.run(&["--set", "ladder.mode=advise", "hook", "qwen"], over);
+    assert!(told.stdout().contains("could not be saved before it"), "{told}");
+}
+
+#[test]
+fn a_safe_that_is_damaged_is_our_fault_and_stops_nobody() {
+    let world = project("").with(".local/state/unstuck/vault", "a file where the folder should be");
+    fs::set_permissions(world.path(".local/state/unstuck"), fs::Permissions::from_mode(0o700)).unwrap();
+    let said = call(&world, "claude", &[], "a", "rm -rf src");
+    assert!(!said.stdout().is_empty(), "not in silence: {said}");
+    let log = world.run(&["log", "--json", "--since", "0"], "");
+    assert!(log.stdout().contains("snapshot:failed"), "{log}");
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let world = project("").with("work/src/locked.txt", "locked\n");
+    fs::set_permissions(world.path("work/src/locked.txt"), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(world.path("work/src/locked.txt")).is_ok() {
+        // Whoever is root can read everything: then there is nothing to warn of.
+        let said = call(&world, "claude", &[], "a", "rm -rf src");
+        assert_eq!(said.stdout(), "", "{said}");
+        return;
+    }
+    let said = call(&world, "claude", &[], "a", "rm -rf src");
+    assert!(said.stdout().contains("locked.txt") && !is_refused(&said), "{said}");
+}
+
+#[test]
+fn what_happened_long_ago_is_not_protected_now() {
+    let world = project("");
+    let mut old = payload(&world, "generic", false, "a", "rm -rf src");
+    old["at"] = json!("2026-01-01T00:00:00Z");
+    assert_eq!(world.run(&["hook", "generic"], old.to_string()).json()["decision"], "allow");
+    assert!(!world.path(".local/state/unstuck/vault").exists());
+}
+
+#[test]
+fn a_call_that_is_told_of_twice_is_saved_once() {
+    let world = project("");
+    before(&world, "claude", &[], "a", "rm -rf src");
+    before(&world, "claude", &[], "a", "rm -rf src");
+    assert_eq!(snapshots(&world).len(), 1);
+}
+
+#[test]
+fn calls_at_the_same_time_and_those_of_sub_agents_are_all_saved() {
+    let world = project("").with("work/one/a", "1").with("work/two/a", "2").with("work/three/a", "3");
+    let stood = files(&world);
+    let calls = [("a", "one", Value::Null), ("b", "two", json!("helper")), ("c", "three", json!("other"))];
+    std::thread::scope(|scope| {
+        for (id, folder, agent) in &calls {
+            let world = &world;
+            scope.spawn(move || {
+                let command = format!("rm -rf {folder}");
+                let mut asked = payload(world, "claude", false, id, &command);
+                asked["agent_id"] = agent.clone();
+                assert_eq!(world.run(&["hook", "claude"], asked.to_string()).stdout(), "");
+            });
+        }
+    });
+    for (id, folder, agent) in &calls {
+        fs::remove_dir_all(world.path("work").join(folder)).unwrap();
+        let mut over = payload(&world, "claude", true, id, &format!("rm -rf {folder}"));
+        over["agent_id"] = agent.clone();
+        world.run(&["hook", "claude"], over.to_string());
+    }
+    let taken = snapshots(&world);
+    assert_eq!(taken.len(), 3, "{taken:#?}");
+    for id in ["a", "b", "c"] {
+        undo(&world, &[id]);
+    }
+    assert_eq!(files(&world), stood);
+}
+
+#[test]
+fn names_of_any_bytes_are_brought_back() {
+    let world = project("");
+    let odd = world.path("work/src").join(OsStr::from_bytes(b"odd-\xff\n-name"));
+    fs::write(&odd, "odd\n").unwrap();
+    let stood = tree(&world);
+    call(&world, "claude", &[], "a", "rm -rf src");
+    undo(&world, &[]);
+    assert_eq!(tree(&world), stood);
+}
+
+#[test]
+fn a_call_is_protected_where_it_really_acts() {
+    let world = project("");
+    let stood = files(&world);
+    call(&world, "claude", &[], "a", "cd src && rm -rf deep");
+    assert!(!world.path("work/src/deep").exists());
+    undo(&world, &[]);
+    assert_eq!(files(&world), stood);
+    // Nothing is there that could be lost.
+    let mut nowhere = payload(&world, "claude", false, "b", "rm -rf src");
+    nowhere["cwd"] = json!(world.path("gone"));
+    assert_eq!(world.run(&["hook", "claude"], nowhere.to_string()).stdout(), "");
+    // Nobody says where: it is where the hook is.
+    let mut unsaid = payload(&world, "generic", false, "c", "rm -rf src");
+    unsaid.as_object_mut().unwrap().remove("cwd");
+    let mut command = world.command(&["hook", "generic"]);
+    let mut child = command.current_dir(world.path("work")).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), unsaid.to_string().as_bytes()).unwrap();
+    assert_eq!(Said::by(child).json()["decision"], "allow");
+    let taken = events(&world, "snapshot:taken");
+    assert_eq!(taken.len(), 2, "{taken:#?}");
+}
+
+#[test]
+fn what_is_far_too_much_is_refused_and_never_taken() {
+    let world = project("");
+    for (id, command) in [("a", "rm -rf ~"), ("b", "rm -rf /"), ("c", "chmod -R 777 /")] {
+        let said = before(&world, "claude", &[], id, command);
+        assert!(is_refused(&said), "{command}: {said}");
+        assert!(said.stdout().contains("too much to be saved as a whole"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn a_call_that_is_refused_anyway_takes_no_snapshot() {
+    let world = project("");
+    let missing = "Exit code 1\nrm: cannot remove 'src/locked': Operation not permitted";
+    let command = "rm -rf src";
+    for id in ["a", "b"] {
+        before(&world, "claude", &[], id, command);
+        let mut failed = payload(&world, "claude", true, id, command);
+        failed["hook_event_name"] = json!("PostToolUseFailure");
+        failed["error"] = json!(missing);
+        failed["duration_ms"] = json!(12);
+        world.run(&["hook", "claude"], failed.to_string());
+    }
+    let taken = events(&world, "snapshot:taken").len();
+    let refused = before(&world, "claude", &[], "c", command);
+    assert!(is_refused(&refused), "{refused}");
+    assert_eq!(events(&world, "snapshot:taken").len(), taken);
+}
+
+#[test]
+fn a_call_and_its_snapshot_know_each_other() {
+    let world = project("");
+    call(&world, "claude", &[], "toolu_1", "rm -rf src/deep");
+    let [taken] = &snapshots(&world)[..] else { panic!() };
+    assert_eq!((&taken["call"]["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
+    let shown = world.run(&["show", "1", "--json"], "").json();
+    let saved: Vec<&Value> =
+        shown["life"].as_array().unwrap().iter().filter_map(|step| step.get("snapshot")).collect();
+    assert_eq!(saved, [&taken["id"]], "{shown}");
+    let page = world.run(&["show", "1"], "");
+    assert!(page.stdout().contains(&format!("snapshot {}", taken["id"].as_str().unwrap())), "{page}");
+}
+
+#[test]
+fn what_somebody_changed_after_the_call_is_kept_by_an_undo() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src");
+    fs::create_dir(world.path("work/src")).unwrap();
+    fs::write(world.path("work/src/main.rs"), "mine\n").unwrap();
+    let mut command = world.command(&["undo"]);
+    let said = Said::by(command.current_dir(world.path("work")).spawn().unwrap());
+    assert_eq!(fs::read_to_string(world.path("work/src/main.rs")).unwrap(), "mine\n", "{said}");
+    assert!(said.stdout().contains("main.rs"), "{said}");
+}
+
+#[test]
+fn a_call_that_nobody_heard_of_again_is_not_concluded() {
+    let world = project("");
+    before(&world, "claude", &[], "a", "rm -rf src");
+    let [taken] = &snapshots(&world)[..] else { panic!() };
+    assert_eq!(taken["concluded"], false, "{taken}");
+}
+
+#[test]
+fn a_task_in_the_background_is_looked_at_again_when_it_ends() {
+    let world = project("");
+    let command = "rm -rf src/deep; rm -f src/main.rs";
+    before(&world, "claude", &[], "toolu_bg", command);
+    let mut launched = payload(&world, "claude", true, "toolu_bg", command);
+    launched["tool_response"]["backgroundTaskId"] = json!("b1");
+    world.run(&["hook", "claude"], launched.to_string());
+    let stood = files(&world);
+    Command::new("sh").args(["-c", command]).current_dir(world.path("work")).status().unwrap();
+    let notice = "<task-notification><task-id>b1</task-id><tool-use-id>toolu_bg</tool-use-id>\
+                  <status>completed</status><summary>done (exit code 0)</summary></task-notification>";
+    let told = json!({ "session_id": "s", "cwd": world.path("work"), "hook_event_name": "UserPromptSubmit", "prompt": notice });
+    world.run(&["hook", "claude"], told.to_string());
+    undo(&world, &["toolu_bg"]);
+    assert_eq!(files(&world), stood);
+}
+
+#[test]
+fn the_label_of_a_snapshot_holds_no_secret() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src && export TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345");
+    let text = world.run(&["snapshots", "--json"], "");
+    assert!(!text.stdout().contains("ghp_0123456789"), "{text}");
+    assert!(snaps_are_private(&world.path(".local/state/unstuck/vault")));
+}
+
+fn snaps_are_private(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|about| about.mode() & 0o777 == 0o700)
 }

@@ -12,7 +12,6 @@ use crate::Fault;
 
 const FOLDERS: u32 = 1000;
 const FILES: u32 = 1000;
-const PEAK: &str = crate::bench::PEAK;
 
 pub fn run(unstuck: &Path) -> Result<(), Fault> {
     sparse(unstuck)?;
@@ -28,7 +27,7 @@ fn measured(stage: &Stage, unstuck: &Path, what: &str, args: &[&str]) -> Result<
     let output = command.output()?;
     let took = start.elapsed().as_secs_f64();
     let said = String::from_utf8_lossy(&output.stderr);
-    let peak = said.lines().find_map(|line| line.strip_prefix(PEAK)?.trim().parse::<u64>().ok()).unwrap_or(0);
+    let peak = crate::bench::Measured::read(&said).map_or(0, |measured| measured.peak);
     println!("{what}: {took:.1} s, {} MB of memory", peak / 1024);
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.success() && !stdout.is_empty() {
