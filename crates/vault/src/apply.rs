@@ -79,8 +79,7 @@ pub(crate) fn apply(
         if done % TELL_EVERY == 0 {
             let of = journal.steps.len() as u64;
             // What has begun goes on to its end.
-            let _it_goes_on =
-                watch.goes_on(Progress { stage: Doing::Placing, done: done as u64, of, bytes: 0 });
+            let _it_goes_on = watch.goes_on(Progress { stage: Doing::Placing, done: done as u64, of, bytes: 0 });
         }
         let Some(Some(stage)) = stages.get(step.stage) else { continue };
         match hands.take(step, stage) {

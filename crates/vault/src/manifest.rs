@@ -306,15 +306,11 @@ impl<'a> FolderView<'a> {
         let raw = |folder: &FolderView<'_>| Some(folder.place.entries..folder.place.attributes);
         let mine = raw(self).and_then(|range| self.bytes.get(range));
         let others = raw(other).and_then(|range| other.bytes.get(range));
-        self.device() == other.device()
-            && self.len() == other.len()
-            && mine == others
-            && !self.has_attributes()
+        self.device() == other.device() && self.len() == other.len() && mine == others && !self.has_attributes()
     }
 
     fn has_attributes(&self) -> bool {
-        let extra =
-            |number: usize| self.bytes.get(self.place.entries + number * ENTRY + EXTRA..).map(|at| &at[..4]);
+        let extra = |number: usize| self.bytes.get(self.place.entries + number * ENTRY + EXTRA..).map(|at| &at[..4]);
         (0..self.len()).any(|number| extra(number) != Some(&NONE.to_le_bytes()[..]))
     }
 

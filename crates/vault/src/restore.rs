@@ -167,8 +167,7 @@ impl Restore<'_> {
             let content = op.want.as_ref().filter(|(entry, _)| entry.kind() == Kind::File && entry.size > 0);
             is_written && content.is_some_and(|(entry, _)| !packs.has(&entry.hash))
         };
-        let missed =
-            ops.iter().filter(|op| is_missed(op)).map(|op| (to_path(&op.path), KeptBecause::Damaged));
+        let missed = ops.iter().filter(|op| is_missed(op)).map(|op| (to_path(&op.path), KeptBecause::Damaged));
         let missed: Vec<Kept> = missed.map(|(path, because)| Kept { path, because }).collect();
         Ok(self.told(None, told, kept.into_iter().chain(missed).collect(), 0, 0))
     }
@@ -346,8 +345,7 @@ impl Restore<'_> {
 
     /// Compares what was read after the restore with what the snapshot holds. How many files are the same, and which are not.
     fn verify<'b>(&self, done: impl Iterator<Item = &'b Op>, after: &Manifest) -> (u64, Vec<PathBuf>) {
-        let mut verified =
-            Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
+        let mut verified = Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
         let mut folder: (Vec<u8>, HashMap<&[u8], Seen<'_>>) = Default::default();
         for op in done {
             let Some((entry, attributes)) = &op.want else { continue };
@@ -386,12 +384,10 @@ impl Verified<'_> {
             Some(is) if is.entry.kind() != was.entry.kind() => self.others.push(to_path(&path)),
             None => self.others.push(to_path(&path)),
             Some(is) => match was.entry.kind() {
-                Kind::File | Kind::Link => {
-                    match has_same_content(&was.entry, &is.entry) && is.entry.is_held() {
-                        true => self.same += 1,
-                        false => self.others.push(to_path(&path)),
-                    }
-                }
+                Kind::File | Kind::Link => match has_same_content(&was.entry, &is.entry) && is.entry.is_held() {
+                    true => self.same += 1,
+                    false => self.others.push(to_path(&path)),
+                },
                 Kind::Folder => {
                     for pair in pairs(self.want.folder(&path), self.after.folder(&path)) {
                         self.thing(join(&path, pair.name), pair);
@@ -439,8 +435,9 @@ fn above(ops: &[Op]) -> Vec<Vec<u8>> {
     for op in ops.iter().filter(|op| op.deed == Deed::Place) {
         let mut missing = Vec::new();
         let mut at = parent(&op.path);
-        let is_gone =
-            |path: &[u8]| tree::open_folder(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let is_gone = |path: &[u8]| {
+            tree::open_folder(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
         while at != b"/" && is_gone(at) && !gone.iter().any(|known| known == at) {
             missing.push(at.to_vec());
             at = parent(at);

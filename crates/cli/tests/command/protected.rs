@@ -294,8 +294,8 @@ fn a_person_who_is_there_is_asked() {
 fn what_a_person_allowed_runs_unprotected_and_the_model_is_told() {
     let world = with_too_much("");
     let refused = before(&world, "claude", &[], "a", "rm -rf data");
-    let key = refused.stdout().split("unstuck allow ").nth(1).unwrap();
-    let key: String = key.chars().take_while(char::is_ascii_alphanumeric).collect();
+    assert!(is_refused(&refused), "{refused}");
+    let key = said_key(&events(&world, "snapshot:failed")[0]);
     let allowed = world.run(&["allow", &key, "--yes"], "");
     assert_eq!(allowed.exit, 0, "{allowed}");
     let said = call(&world, "claude", &[], "b", "rm -rf data");
@@ -333,6 +333,66 @@ fn a_safe_that_is_damaged_is_our_fault_and_stops_nobody() {
     assert!(!said.stdout().is_empty(), "not in silence: {said}");
     let log = world.run(&["log", "--json", "--since", "0"], "");
     assert!(log.stdout().contains("snapshot:failed"), "{log}");
+}
+
+#[test]
+fn while_another_process_holds_the_safe_a_risky_call_is_refused_for_now() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src/deep");
+    let lock = fs::File::open(world.path(".local/state/unstuck/vault/lock")).unwrap();
+    lock.lock().unwrap();
+    let said = before(&world, "claude", &["vault.deadline=200ms"], "b", "rm -rf src");
+    assert!(is_refused(&said) && said.stdout().contains("another process is at work in the safe"), "{said}");
+    drop(lock);
+    assert_eq!(before(&world, "claude", &["vault.deadline=10s"], "c", "rm -rf src").stdout(), "");
+}
+
+#[test]
+fn a_hook_that_comes_to_no_end_refuses_a_risky_call_and_falls_silent_about_others() {
+    let world = project("");
+    before(&world, "claude", &[], "a", "ls");
+    let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // It waits for the database for longer than it has.
+    let set = ["vault.deadline=10ms", "hook.deadline-before=500ms"];
+    let said = before(&world, "claude", &set, "b", "rm -rf src");
+    assert!(is_refused(&said) && said.stdout().contains("it came to no end"), "{said}");
+    assert_eq!(before(&world, "claude", &set, "c", "ls -la").stdout(), "");
+    let said = before(&world, "generic", &["store.wait-before=1s"], "d", "rm -rf src");
+    assert_eq!(said.json()["decision"], "allow", "it waits no longer than it may: {said}");
+    database.execute_batch("ROLLBACK").unwrap();
+    // What it had no time to record is recorded by the next.
+    before(&world, "claude", &[], "e", "ls");
+    let denied: Vec<Value> =
+        events(&world, "tool:denied").iter().map(|event| event["call"].clone()).collect();
+    assert_eq!(denied, [2], "{denied:?}");
+    let key = said_key(&events(&world, "snapshot:failed")[0]);
+    assert_eq!(world.run(&["allow", &key, "--yes"], "").exit, 0);
+}
+
+/// The name of a refused call, as the refusal gives it.
+fn said_key(event: &Value) -> String {
+    let text = event["body"]["text"].as_str().unwrap();
+    text.split("unstuck allow ").nth(1).unwrap().chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+#[test]
+fn a_store_that_is_busy_costs_a_call_neither_its_snapshot_nor_its_end() {
+    let world = project("");
+    before(&world, "claude", &[], "a", "ls");
+    let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said =
+        before(&world, "claude", &["store.wait-before=10ms", "store.wait-after=10ms"], "b", "rm -rf src");
+    assert_eq!(said.stdout(), "", "{said}");
+    database.execute_batch("ROLLBACK").unwrap();
+    let stood = tree(&world);
+    fs::remove_dir_all(world.path("work/src")).unwrap();
+    world.run(&["hook", "claude"], payload(&world, "claude", true, "b", "rm -rf src").to_string());
+    let [taken] = &snapshots(&world)[..] else { panic!("{:?}", snapshots(&world)) };
+    assert_eq!(taken["concluded"], true, "{taken}");
+    undo(&world, &["b"]);
+    assert_eq!(tree(&world), stood);
 }
 
 #[test]
