@@ -23,7 +23,8 @@ pub fn bring_back(agent: &'static Agent, tools: &Tools, _words: &Words) -> Resul
     let stage = Stage::set(agent, tools)?;
     fill(&stage)?;
     let (before, stood) = (tree(&stage.project())?, git_state(&stage)?);
-    let run = stage.play(&[shell("git reset --hard"), shell("rm -rf src"), Turn::Say("done")])?;
+    let delete = format!("{} src", agent.removal);
+    let run = stage.play(&[shell("git reset --hard"), shell(delete), Turn::Say("done")])?;
     ensure(&run, "both turns are answered", run.received.answers.len() == 2)?;
     ensure(&run, "the sources are gone", !stage.project().join("src").exists())?;
     let kept = fs::read_to_string(stage.project().join("README.md"))?;
@@ -57,7 +58,8 @@ pub fn no_room(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<()
         noise.extend_from_slice(&state.to_le_bytes());
     }
     fs::write(stage.project().join("soundings/all.bin"), &noise)?;
-    let run = stage.play(&[shell("rm -rf soundings"), shell("echo low water"), Turn::Say("done")])?;
+    let delete = format!("{} soundings", agent.removal);
+    let run = stage.play(&[shell(delete), shell("echo low water"), Turn::Say("done")])?;
     let answers = &run.received.answers;
     ensure(&run, "both turns are answered", answers.len() == 2)?;
     ensure(&run, "the call is refused", words.heard(&answers[0]) == Some(Rung::Refusal))?;

@@ -327,10 +327,10 @@ impl Show {
         let is_gone = |(name, _): &(&str, &str)| !stage.project().join(name).exists();
         let were_gone = chapter.files.iter().all(is_gone);
         let printed = stage.unstuck(&format!("--lang {lang} undo")).output;
-        let is_back = |(name, content): &(&str, &str)| stage.read(name).is_ok_and(|text| text == *content);
-        let are_back = chapter.files.iter().all(is_back);
-        let missed = (!were_gone || !are_back).then_some(["the files are back", "文件已恢复"]);
-        let files: Vec<&str> = chapter.files.iter().map(|(name, _)| *name).collect();
+        let is_back = |(name, content): &&(&str, &str)| stage.read(name).is_ok_and(|text| text == *content);
+        let files: Vec<&str> = chapter.files.iter().filter(is_back).map(|(name, _)| *name).collect();
+        let is_as_it_was = were_gone && files.len() == chapter.files.len();
+        let missed = (!is_as_it_was).then_some(["the files are back", "文件已恢复"]);
         let text = self.screen.undone(&printed, &files);
         let line = WireUndo { record: "undo", chapter: chapter.name, files, ok: missed.is_none() };
         self.show(ui, &line, &text, missed)

@@ -180,11 +180,14 @@ impl Screen {
         text
     }
 
-    /// A person took back what the agent did: what was printed, and whether it is so.
+    /// A person took back what the agent did: what was printed, and which files are what they were.
     pub(crate) fn undone(self, printed: &str, files: &[&str]) -> String {
         let mut text = self.row(["person", "用户"], Ink::Cyan, "$ unstuck undo", 1);
         for line in printed.lines().take(PRINTED_LINES) {
             text += &self.row(["", ""], Ink::Faint, line, 1);
+        }
+        if files.is_empty() {
+            return text;
         }
         let files = files.join(", ");
         let line = match self.lang {

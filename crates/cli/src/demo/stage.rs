@@ -37,6 +37,8 @@ pub(crate) enum Programs {
     All,
     /// Those in the project's `bin` alone.
     OfProject,
+    /// Those that every system has, wherever the person looks for programs.
+    OfSystem,
 }
 
 /// The stage.
@@ -178,9 +180,11 @@ impl Stage {
         for (name, value) in &self.variables {
             job = job.with_variable(name, value);
         }
-        if programs == Programs::OfProject {
-            job = job.with_variable("PATH", self.project().join("bin"));
-        }
+        job = match programs {
+            Programs::All => job,
+            Programs::OfProject => job.with_variable("PATH", self.project().join("bin")),
+            Programs::OfSystem => job.with_variable("PATH", "/usr/bin:/bin"),
+        };
         let (mut stdout, mut output) = (Vec::new(), Vec::new());
         let run = job.run(|stream, bytes| {
             output.extend_from_slice(bytes);

@@ -227,7 +227,7 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         ],
         prompt: "tidy up",
         files: &[("src/tide.sh", "#!/bin/sh\necho high water\n"), ("src/notes.txt", "In no repository.\n")],
-        programs: Programs::All,
+        programs: Programs::OfSystem,
         is_hasty: false,
         is_brief: false,
         acts: &[Act::Run { command: "rm -rf src", expect: Expect::Works }, Act::Undo],

@@ -146,6 +146,11 @@ fn tree(world: &World) -> Vec<Found> {
     found
 }
 
+/// The files of it. What a folder above a target tells of its own time is not part of what was saved.
+fn files(world: &World) -> Vec<Found> {
+    tree(world).into_iter().filter(|(_, mode, _, _)| mode & 0o170_000 != 0o040_000).collect()
+}
+
 fn snapshots(world: &World) -> Vec<Value> {
     world.run(&["snapshots", "--json"], "").json_lines()
 }
@@ -183,7 +188,8 @@ fn what_a_risky_call_deletes_can_be_brought_back_whichever_agent_made_it() {
 fn a_harmless_call_takes_nothing_and_opens_no_safe() {
     let world = project("");
     for (id, command) in [("a", "ls -la"), ("b", "cat keep.txt | grep k"), ("c", "cargo test --workspace")] {
-        call(&world, "claude", &[], id, command);
+        assert_eq!(before(&world, "claude", &[], id, command).stdout(), "");
+        world.run(&["hook", "claude"], payload(&world, "claude", true, id, command).to_string());
     }
     assert!(!world.path(".local/state/unstuck/vault").exists());
     assert_eq!(events(&world, "snapshot:taken"), [Value::Null; 0]);
@@ -288,8 +294,8 @@ fn a_person_who_is_there_is_asked() {
 fn what_a_person_allowed_runs_unprotected_and_the_model_is_told() {
     let world = with_too_much("");
     let refused = before(&world, "claude", &[], "a", "rm -rf data");
-    let key = refused.stdout().split("unstuck allow ").nth(1).unwrap();
-    let key: String = key.chars().take_while(char::is_ascii_alphanumeric).collect();
+    assert!(is_refused(&refused), "{refused}");
+    let key = said_key(&events(&world, "snapshot:failed")[0]);
     let allowed = world.run(&["allow", &key, "--yes"], "");
     assert_eq!(allowed.exit, 0, "{allowed}");
     let said = call(&world, "claude", &[], "b", "rm -rf data");
@@ -330,6 +336,66 @@ fn a_safe_that_is_damaged_is_our_fault_and_stops_nobody() {
 }
 
 #[test]
+fn while_another_process_holds_the_safe_a_risky_call_is_refused_for_now() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src/deep");
+    let lock = fs::File::open(world.path(".local/state/unstuck/vault/lock")).unwrap();
+    lock.lock().unwrap();
+    let said = before(&world, "claude", &["vault.deadline=200ms"], "b", "rm -rf src");
+    assert!(is_refused(&said) && said.stdout().contains("another process is at work in the safe"), "{said}");
+    drop(lock);
+    assert_eq!(before(&world, "claude", &["vault.deadline=10s"], "c", "rm -rf src").stdout(), "");
+}
+
+#[test]
+fn a_hook_that_comes_to_no_end_refuses_a_risky_call_and_falls_silent_about_others() {
+    let world = project("");
+    before(&world, "claude", &[], "a", "ls");
+    let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // It waits for the database for longer than it has.
+    let set = ["vault.deadline=10ms", "hook.deadline-before=500ms"];
+    let said = before(&world, "claude", &set, "b", "rm -rf src");
+    assert!(is_refused(&said) && said.stdout().contains("it came to no end"), "{said}");
+    assert_eq!(before(&world, "claude", &set, "c", "ls -la").stdout(), "");
+    let said = before(&world, "generic", &["store.wait-before=1s"], "d", "rm -rf src");
+    assert_eq!(said.json()["decision"], "allow", "it waits no longer than it may: {said}");
+    database.execute_batch("ROLLBACK").unwrap();
+    // What it had no time to record is recorded by the next.
+    before(&world, "claude", &[], "e", "ls");
+    let denied: Vec<Value> =
+        events(&world, "tool:denied").iter().map(|event| event["call"].clone()).collect();
+    assert_eq!(denied, [2], "{denied:?}");
+    let key = said_key(&events(&world, "snapshot:failed")[0]);
+    assert_eq!(world.run(&["allow", &key, "--yes"], "").exit, 0);
+}
+
+/// The name of a refused call, as the refusal gives it.
+fn said_key(event: &Value) -> String {
+    let text = event["body"]["text"].as_str().unwrap();
+    text.split("unstuck allow ").nth(1).unwrap().chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+#[test]
+fn a_store_that_is_busy_costs_a_call_neither_its_snapshot_nor_its_end() {
+    let world = project("");
+    before(&world, "claude", &[], "a", "ls");
+    let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said =
+        before(&world, "claude", &["store.wait-before=10ms", "store.wait-after=10ms"], "b", "rm -rf src");
+    assert_eq!(said.stdout(), "", "{said}");
+    database.execute_batch("ROLLBACK").unwrap();
+    let stood = tree(&world);
+    fs::remove_dir_all(world.path("work/src")).unwrap();
+    world.run(&["hook", "claude"], payload(&world, "claude", true, "b", "rm -rf src").to_string());
+    let [taken] = &snapshots(&world)[..] else { panic!("{:?}", snapshots(&world)) };
+    assert_eq!(taken["concluded"], true, "{taken}");
+    undo(&world, &["b"]);
+    assert_eq!(tree(&world), stood);
+}
+
+#[test]
 fn files_that_cannot_be_read_are_named() {
     let world = project("").with("work/src/locked.txt", "locked\n");
     fs::set_permissions(world.path("work/src/locked.txt"), fs::Permissions::from_mode(0o000)).unwrap();
@@ -363,7 +429,7 @@ fn a_call_that_is_told_of_twice_is_saved_once() {
 #[test]
 fn calls_at_the_same_time_and_those_of_sub_agents_are_all_saved() {
     let world = project("").with("work/one/a", "1").with("work/two/a", "2").with("work/three/a", "3");
-    let stood = tree(&world);
+    let stood = files(&world);
     let calls = [("a", "one", Value::Null), ("b", "two", json!("helper")), ("c", "three", json!("other"))];
     std::thread::scope(|scope| {
         for (id, folder, agent) in &calls {
@@ -387,10 +453,7 @@ fn calls_at_the_same_time_and_those_of_sub_agents_are_all_saved() {
     for id in ["a", "b", "c"] {
         undo(&world, &[id]);
     }
-    let without_times = |tree: Vec<Found>| {
-        tree.into_iter().map(|(name, mode, _, content)| (name, mode, content)).collect::<Vec<_>>()
-    };
-    assert_eq!(without_times(tree(&world)), without_times(stood));
+    assert_eq!(files(&world), stood);
 }
 
 #[test]
@@ -407,11 +470,11 @@ fn names_of_any_bytes_are_brought_back() {
 #[test]
 fn a_call_is_protected_where_it_really_acts() {
     let world = project("");
-    let stood = tree(&world);
+    let stood = files(&world);
     call(&world, "claude", &[], "a", "cd src && rm -rf deep");
     assert!(!world.path("work/src/deep").exists());
     undo(&world, &[]);
-    assert_eq!(tree(&world), stood);
+    assert_eq!(files(&world), stood);
     // Nothing is there that could be lost.
     let mut nowhere = payload(&world, "claude", false, "b", "rm -rf src");
     nowhere["cwd"] = json!(world.path("gone"));
@@ -461,7 +524,7 @@ fn a_call_and_its_snapshot_know_each_other() {
     let world = project("");
     call(&world, "claude", &[], "toolu_1", "rm -rf src/deep");
     let [taken] = &snapshots(&world)[..] else { panic!() };
-    assert_eq!((&taken["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
+    assert_eq!((&taken["call"]["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
     let shown = world.run(&["show", "1", "--json"], "").json();
     let saved: Vec<&Value> =
         shown["life"].as_array().unwrap().iter().filter_map(|step| step.get("snapshot")).collect();
@@ -498,14 +561,14 @@ fn a_task_in_the_background_is_looked_at_again_when_it_ends() {
     let mut launched = payload(&world, "claude", true, "toolu_bg", command);
     launched["tool_response"]["backgroundTaskId"] = json!("b1");
     world.run(&["hook", "claude"], launched.to_string());
-    let stood = tree(&world);
+    let stood = files(&world);
     Command::new("sh").args(["-c", command]).current_dir(world.path("work")).status().unwrap();
     let notice = "<task-notification><task-id>b1</task-id><tool-use-id>toolu_bg</tool-use-id>\
                   <status>completed</status><summary>done (exit code 0)</summary></task-notification>";
     let told = json!({ "session_id": "s", "cwd": world.path("work"), "hook_event_name": "UserPromptSubmit", "prompt": notice });
     world.run(&["hook", "claude"], told.to_string());
     undo(&world, &["toolu_bg"]);
-    assert_eq!(tree(&world), stood);
+    assert_eq!(files(&world), stood);
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub const CLAUDE: Agent = Agent {
             line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
         }),
     },
+    removal: "rm -rf",
     loses_output: None,
     settings: &[".claude/settings.json"],
 };

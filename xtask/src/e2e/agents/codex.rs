@@ -27,6 +27,7 @@ pub const CODEX: Agent = Agent {
         halt: Halt::Refused,
         complaint: Ok(|line| line.starts_with("hook: ") && line.ends_with(" Failed")),
     },
+    removal: "rm -r",
     loses_output: None,
     settings: &[".codex/config.toml", ".codex/hooks.json"],
 };

@@ -27,6 +27,7 @@ pub const COPILOT: Agent = Agent {
         halt: Halt::Refused,
         complaint: Err(SAYS_NOTHING),
     },
+    removal: "rm -rf",
     loses_output: None,
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
 };

@@ -27,6 +27,7 @@ pub const GEMINI: Agent = Agent {
         halt: Halt::Heeded,
         complaint: Err(SAYS_NOTHING),
     },
+    removal: "rm -rf",
     loses_output: None,
     settings: &[".gemini/settings.json"],
 };

@@ -46,6 +46,8 @@ pub struct Agent {
     pub call: fn(&Step, &Path) -> ToolCall,
     /// What of it its hooks can see.
     pub sight: Sight,
+    /// How a folder is deleted through it; Codex forbids `rm -f` by itself.
+    pub removal: &'static str,
     /// How its model is told of a command whose output the agent itself has lost, which happens to some now and then.
     pub loses_output: Option<&'static str>,
     /// The files below the home that an installer may touch.

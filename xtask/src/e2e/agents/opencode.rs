@@ -38,6 +38,7 @@ pub const OPENCODE: Agent = Agent {
         halt: Halt::Refused,
         complaint: Err("our own plugin reads the answers"),
     },
+    removal: "rm -rf",
     loses_output: None,
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],
 };

@@ -27,6 +27,7 @@ pub const QWEN: Agent = Agent {
         halt: Halt::Forestalled,
         complaint: Err(SAYS_NOTHING),
     },
+    removal: "rm -rf",
     loses_output: Some("Output: (empty)"),
     settings: &[".qwen/settings.json"],
 };
