@@ -12,6 +12,7 @@ mod entry;
 mod error;
 mod expiry;
 mod folder;
+mod git_index;
 mod journal;
 mod keep;
 mod links;
