@@ -8,6 +8,7 @@ mod apply;
 mod check;
 mod collect;
 mod compare;
+mod content;
 mod entry;
 mod error;
 mod expiry;
