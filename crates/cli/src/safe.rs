@@ -13,8 +13,8 @@ use unstuck_wire::clean::Clean;
 
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
-use crate::settings::VaultSettings;
-use crate::{moment, removed, snapshot_page};
+use crate::settings::{Key, Layer, VaultSettings};
+use crate::{moment, person, removed, snapshot_page};
 
 /// The folder of the safe, within the one of the store.
 const FOLDER: &str = "vault";
@@ -136,8 +136,21 @@ impl<'a> Safe<'a> {
         self.settings.never.clone()
     }
 
+    /// Fails where an agent would remove snapshots before their time, by limits that it gives itself for this run.
+    pub(crate) fn must_keep_to_its_limits(&self) -> Result<(), CommandError> {
+        let limits = [Key::VaultPerTarget, Key::VaultMaxAge, Key::VaultMaxSize];
+        let is_of_this_run = |key| self.cellar.settings.setting(key).layer >= Layer::Environment;
+        match limits.into_iter().any(is_of_this_run) {
+            true => person::must_not_be_an_agent(),
+            false => Ok(()),
+        }
+    }
+
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.
     pub(crate) fn expire(&self, vault: &Vault) -> Collected {
+        if self.must_keep_to_its_limits().is_err() {
+            return Collected::default();
+        }
         let collected = vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default();
         self.note_removed(&collected.snapshots, Why::Expired);
         collected

@@ -84,6 +84,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
 fn take(safe: &Safe<'_>, vault: &Vault, wish: &Wish, onlooker: &Onlooker) -> Result<Snapshot, CommandError> {
     match vault.take(wish, onlooker) {
         Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => {
+            safe.must_keep_to_its_limits()?;
             let collected = vault.collect(&safe.retention(), wish.now, onlooker)?;
             safe.note_removed(&collected.snapshots, crate::safe::Why::Expired);
             match collected.after < collected.before {
@@ -98,7 +99,7 @@ fn take(safe: &Safe<'_>, vault: &Vault, wish: &Wish, onlooker: &Onlooker) -> Res
 /// What is meant by the paths. The whole disk and the whole home are never taken, nor what the home lies in.
 fn scopes(cellar: &Cellar, paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let scopes: Vec<PathBuf> = match paths {
-        [] => vec![whereabouts::project()?],
+        [] => vec![whereabouts::project(cellar.home())?],
         paths => paths.iter().map(|path| whereabouts::named(path)).collect::<Result<_, _>>()?,
     };
     let home = cellar.home().map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
