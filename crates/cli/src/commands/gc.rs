@@ -132,6 +132,7 @@ fn snapshots(
             ..unstuck_vault::Collected::default()
         }));
     }
+    safe.must_keep_to_its_limits()?;
     let onlooker = Onlooker::new(lang);
     let collected = safe.open()?.collect(&retention, now, &onlooker)?;
     onlooker.end();
