@@ -32,9 +32,13 @@ pub fn check() -> Result<String, Fault> {
     Ok(format!("{} pages up to date", pages.len()))
 }
 
-fn pages() -> Result<[(PathBuf, String); 2], Fault> {
+fn pages() -> Result<[(PathBuf, String); 3], Fault> {
     let docs = project::root().join("docs");
-    Ok([(docs.join("kinds.md"), kinds()?), (docs.join("rules-list.md"), rules_list()?)])
+    Ok([
+        (docs.join("kinds.md"), kinds()?),
+        (docs.join("rules-list.md"), rules_list()?),
+        (docs.join("risky.md"), risky()?),
+    ])
 }
 
 /// The kinds with all that follows from a kind alone, in the order of the table.
@@ -93,4 +97,74 @@ fn rules_list() -> Result<String, Fault> {
         "{MADE_BY}\n# The built-in rules\n\n{total} rules. `unstuck rules show ID` prints one of them in full; [rules](rules.md) tells how to \
          read and write them.\n\n| file | rules | kinds |\n|---|---|---|\n{contents}{sections}"
     ))
+}
+
+/// Which calls put files at risk, in the order of the table.
+fn risky() -> Result<String, Fault> {
+    let table: Table = fs::read_to_string(project::root().join("rules/risky.toml"))?.parse()?;
+    let mut page = format!(
+        "{MADE_BY}\n# Calls that put files at risk\n\n\
+         Before such a call runs, the files that it would touch are put into the safe. What is not there is not at risk, and\n\
+         `--help`, `--version` and `--dry-run` make any command harmless. A command in a container, on another machine or under\n\
+         another root touches other files than ours. Where the words do not tell which files are meant (a variable that the line\n\
+         does not set, `xargs rm`), it is the whole project. Rows marked *edits* count only with `protect = \"edits\"`. The same\n\
+         list is printed by `unstuck rules risky`.\n\n\
+         | row | what may be lost | calls | at risk |\n|---|---|---|---|\n"
+    );
+    let rows = table.get("risk").and_then(Value::as_array).ok_or("risky.toml has no rows")?;
+    for row in rows {
+        let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default();
+        let words = |key: &str| -> Vec<String> {
+            let list = row.get(key).and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(Value::as_str).map(|word| format!("`{word}`")).collect()
+        };
+        let joined = |lead: &str, key: &str, join: &str| match words(key) {
+            words if words.is_empty() => String::new(),
+            words => format!("{lead}{}", words.join(join)),
+        };
+        let why = row.get("why").and_then(|why| why.get("en")).and_then(Value::as_str).unwrap_or_default();
+        let redirect = match text("redirect") {
+            "write" => "`> FILE`",
+            "append" => "`>> FILE`",
+            _ => "",
+        };
+        let calls = [
+            joined("", "run", ", "),
+            redirect.to_owned(),
+            joined("the tools ", "tools", ", "),
+            joined("; with ", "any", " or "),
+            joined("; without ", "without", " and "),
+            if row.get("says").is_some() {
+                "; the code says that it writes".to_owned()
+            } else {
+                String::new()
+            },
+            if row.get("input").is_some() { "; as its input says".to_owned() } else { String::new() },
+        ];
+        let edits = if text("counts") == "edits" { " (*edits*)" } else { "" };
+        let takes = match (redirect.is_empty(), joined("", "names", ", ")) {
+            (false, _) => "the file".to_owned(),
+            (true, names) if !names.is_empty() => names,
+            (true, _) => words("takes").iter().map(|takes| in_words(takes)).collect::<Vec<_>>().join(", "),
+        };
+        writeln!(page, "| `{}`{edits} | {why} | {} | {takes} |", text("id"), calls.concat())?;
+    }
+    Ok(page)
+}
+
+/// What is at risk, as a person would say it.
+fn in_words(takes: &str) -> &str {
+    match takes.trim_matches('`') {
+        "operands" | "after-first" | "fields" => "the files it names",
+        "operands-or-folder" => "the files it names, or the folder",
+        "last" | "over" | "values" | "url-names" => "the file it writes",
+        "move" => "the file it writes over, and the one it moves",
+        "start-paths" => "what lies below the folders it names",
+        "patched" | "patches" => "the files that the patch names",
+        "folder" => "the folder",
+        "repository" => "the work tree and what git keeps",
+        "git-folder" => "what git keeps",
+        "workspace" => "the project",
+        other => other,
+    }
 }

@@ -102,18 +102,18 @@ pub(crate) fn tell(
         })?,
         false => ui.say(&in_words(restored, why, dry_run, lang))?,
     }
-    Ok(status(restored, dry_run))
+    Ok(status(restored, why, dry_run))
 }
 
 /// What somebody changed since and what a snapshot does not hold stays by design. What should have been brought back and was
 /// not is an answer of its own.
-fn status(restored: &Restored, dry_run: bool) -> ExitStatus {
+fn status(restored: &Restored, why: Why, dry_run: bool) -> ExitStatus {
     let is_amiss = |kept: &Kept| match kept.because {
         KeptBecause::ChangedSince | KeptBecause::NotHeld => false,
         KeptBecause::ChangedMeanwhile | KeptBecause::Damaged | KeptBecause::Refused => true,
     };
-    let is_nothing = restored.done.is_empty()
-        && restored.kept.iter().any(|kept| kept.because == KeptBecause::ChangedSince);
+    // A restore where nothing differs is done; there is nothing to it. An undo has found nothing that it could undo.
+    let is_nothing = restored.done.is_empty() && why != Why::Restore;
     match !dry_run && (is_nothing || restored.kept.iter().any(is_amiss)) {
         true => ExitStatus::No,
         false => ExitStatus::Success,

@@ -8,6 +8,7 @@ use unstuck_judge::Lang;
 use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
 use unstuck_vault::{
     Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault, VaultError,
+    Watch, Wish,
 };
 use unstuck_wire::clean::Clean;
 
@@ -57,6 +58,8 @@ pub(crate) struct SafeSeen {
     pub(crate) bytes: u64,
     /// When the oldest was taken, in milliseconds since 1970.
     pub(crate) oldest: Option<u64>,
+    /// What is wrong with it, in lines.
+    pub(crate) amiss: String,
 }
 
 impl SafeSeen {
@@ -121,16 +124,39 @@ impl<'a> Safe<'a> {
     }
 
     /// What is in it, where there is one.
-    pub(crate) fn seen(&self) -> Result<Option<SafeSeen>, CommandError> {
+    pub(crate) fn seen(&self, lang: Lang) -> Result<Option<SafeSeen>, CommandError> {
         let Some(vault) = self.if_there()? else { return Ok(None) };
         let snapshots = vault.snapshots()?;
         let oldest = snapshots.first().map(|oldest| snapshot_page::millis(oldest.at));
-        Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest }))
+        let amiss = snapshot_page::amiss(&vault, lang)?;
+        Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest, amiss }))
     }
 
     /// Patterns of paths that are never taken.
     pub(crate) fn never(&self) -> Vec<String> {
         self.settings.never.clone()
+    }
+
+    /// Takes a snapshot. Where there is no room, what has expired goes, and then the oldest ones for the one that is wanted now.
+    pub(crate) fn take(&self, vault: &Vault, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
+        let full = match vault.take(wish, watch) {
+            Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => full,
+            taken => return taken,
+        };
+        let mut retention = self.retention();
+        if let VaultError::OverBudget { needed, .. } = &full {
+            match retention.max_size.checked_sub(*needed) {
+                Some(rest) => retention.max_size = rest,
+                // It would not fit into an empty safe: nothing needs to go for it.
+                None => return Err(full),
+            }
+        }
+        let collected = vault.collect(&retention, wish.now, watch)?;
+        self.note_removed(&collected.snapshots, Why::Expired);
+        match collected.after < collected.before {
+            true => vault.take(wish, watch),
+            false => Err(full),
+        }
     }
 
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.

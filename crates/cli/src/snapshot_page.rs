@@ -20,6 +20,7 @@ const LABEL: usize = 48;
 /// How somebody names a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
+    /// The newest that a person or a call took; what a restore saved counts only where there is nothing else.
     Latest,
     Id(SnapshotId),
 }
@@ -37,7 +38,11 @@ impl Named {
     pub(crate) fn find(self, vault: &Vault) -> Result<Snapshot, CommandError> {
         match self {
             Named::Id(id) => Ok(vault.snapshot(id)?),
-            Named::Latest => vault.snapshots()?.pop().ok_or(CommandError::NoSnapshot),
+            Named::Latest => {
+                let is_taken = |snapshot: &Snapshot| !matches!(snapshot.origin, Origin::Restore { .. });
+                let latest = vault.snapshots()?.into_iter().max_by_key(|one| (is_taken(one), one.id));
+                latest.ok_or(CommandError::NoSnapshot)
+            }
         }
     }
 }
@@ -61,7 +66,8 @@ pub(crate) struct WireSnapshot<'a> {
     at_ms: u64,
     why: &'static str,
     note: &'a str,
-    call: Option<WireOrigin<'a>>,
+    #[serde(flatten)]
+    call: WireOrigin<'a>,
     /// The snapshot that was restored when this one saved what was there.
     of: Option<String>,
     covers: Vec<String>,
@@ -77,13 +83,14 @@ pub(crate) struct WireSnapshot<'a> {
     undone_by: Option<String>,
 }
 
-#[derive(Serialize)]
+/// The call that it was taken before; nothing of it where there is none.
+#[derive(Default, Serialize)]
 struct WireOrigin<'a> {
     call: Option<i64>,
-    call_id: &'a str,
-    session: &'a str,
-    row: &'a str,
-    label: &'a str,
+    call_id: Option<&'a str>,
+    session: Option<&'a str>,
+    row: Option<&'a str>,
+    label: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -96,11 +103,12 @@ impl<'a> WireSnapshot<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot) -> WireSnapshot<'a> {
         let at = millis(snapshot.at);
         let (why, call, of) = match &snapshot.origin {
-            Origin::Person => ("person", None, None),
+            Origin::Person => ("person", WireOrigin::default(), None),
             Origin::Call { call, key, session, row, label } => {
-                ("call", Some(WireOrigin { call: *call, call_id: key, session, row, label }), None)
+                let [call_id, session, row, label] = [key, session, row, label].map(|text| Some(&**text));
+                ("call", WireOrigin { call: *call, call_id, session, row, label }, None)
             }
-            Origin::Restore { of } => ("restore", None, Some(of.to_string())),
+            Origin::Restore { of } => ("restore", WireOrigin::default(), Some(of.to_string())),
         };
         WireSnapshot {
             record: "snapshot",
@@ -278,6 +286,24 @@ fn reason(reason: GapReason, lang: Lang) -> &'static str {
         (GapReason::Unstable, Lang::En) => "changed each time it was read",
         (GapReason::Unstable, Lang::Zh) => "每次读取时都在变化",
     }
+}
+
+/// What is wrong with the safe and is seen without reading all of it, in lines; empty where nothing is.
+pub(crate) fn amiss(vault: &Vault, lang: Lang) -> Result<String, CommandError> {
+    let mut lines = match (vault.awaits_recovery(), lang) {
+        (false, _) => String::new(),
+        (true, Lang::En) => "a restore was interrupted: `unstuck gc` finishes or undoes it\n".to_owned(),
+        (true, Lang::Zh) => "有一次恢复被中断：`unstuck gc` 会完成或撤销它\n".to_owned(),
+    };
+    let unreadable = vault.unreadable()?;
+    if !unreadable.is_empty() {
+        let names = unreadable.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        lines += &match lang {
+            Lang::En => format!("damaged, and lost: {names} (`unstuck snapshots drop {names}`)\n"),
+            Lang::Zh => format!("已损坏且无法恢复：{names}（`unstuck snapshots drop {names}`）\n"),
+        };
+    }
+    Ok(lines)
 }
 
 /// Snapshots whose own lists are damaged, and what follows from it; empty where there are none.

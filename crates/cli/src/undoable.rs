@@ -34,21 +34,32 @@ impl Undoable {
         by.is_some_and(|by| self.get(by).is_none_or(|saved| !self.is_undone(saved)))
     }
 
-    /// The newest protected call around a folder that changed something, or may have, and is not undone.
-    pub(crate) fn last_call(&self, around: &Path, lang: Lang) -> Result<&Snapshot, CommandError> {
-        let is_meant = |snapshot: &Snapshot| {
+    /// Protected calls around a folder that changed something, or may have, and are not undone, the newest first.
+    pub(crate) fn last_calls(&self, around: &Path) -> Vec<&Snapshot> {
+        self.calls().filter(|snapshot| is_around(snapshot, around)).collect()
+    }
+
+    /// That there is none, and the newest that lies elsewhere.
+    pub(crate) fn no_call(&self, around: &Path, lang: Lang) -> CommandError {
+        let elsewhere = self.calls().find(|snapshot| !is_around(snapshot, around));
+        CommandError::NothingToUndo { elsewhere: elsewhere.map(|snapshot| told(snapshot, lang)) }
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &Snapshot> {
+        let is_meant = |snapshot: &&Snapshot| {
             matches!(snapshot.origin, Origin::Call { .. })
                 && snapshot.changed != Some(false)
                 && !self.is_undone(snapshot)
         };
-        self.newest(is_meant, around)
-            .map_err(|elsewhere| CommandError::NothingToUndo { elsewhere: self.told(elsewhere, lang) })
+        self.snapshots.iter().rev().filter(is_meant)
     }
 
     /// What was there before the newest undo or restore around a folder that is not taken back.
     pub(crate) fn last_undo(&self, around: &Path) -> Result<&Snapshot, CommandError> {
-        let is_meant = |snapshot: &Snapshot| self.is_saved_by_undo(snapshot) && !self.is_undone(snapshot);
-        self.newest(is_meant, around).map_err(|_| CommandError::NothingToRedo)
+        let is_meant = |snapshot: &&Snapshot| {
+            self.is_saved_by_undo(snapshot) && !self.is_undone(snapshot) && is_around(snapshot, around)
+        };
+        self.snapshots.iter().rev().find(is_meant).ok_or(CommandError::NothingToRedo)
     }
 
     /// Was it saved by an undo or a restore, and not by a redo? A redo restores what such a one had saved.
@@ -59,26 +70,6 @@ impl Undoable {
             }
             Origin::Person | Origin::Call { .. } => false,
         }
-    }
-
-    /// The newest that is meant around a folder; the newest elsewhere where there is none.
-    fn newest(
-        &self,
-        is_meant: impl Fn(&Snapshot) -> bool,
-        around: &Path,
-    ) -> Result<&Snapshot, Option<&Snapshot>> {
-        let mut meant = self.snapshots.iter().rev().filter(|snapshot| is_meant(snapshot)).peekable();
-        let newest = meant.peek().copied();
-        meant.find(|snapshot| is_around(snapshot, around)).ok_or(newest)
-    }
-
-    /// One that lies elsewhere, and how to undo it.
-    fn told(&self, elsewhere: Option<&Snapshot>, lang: Lang) -> Option<String> {
-        let snapshot = elsewhere?;
-        let (id, why) = (snapshot.id, snapshot_page::why(snapshot, lang));
-        let first =
-            snapshot.scopes.first().map(|scope| snapshot_page::shown(&scope.path)).unwrap_or_default();
-        Some(format!("{id} ({why}; {first}): `unstuck undo {id}`"))
     }
 
     /// The snapshot of a call, by the call's number or by the name its host gives it; or a snapshot by its own name.
@@ -146,6 +137,13 @@ impl Undoable {
             Origin::Person | Origin::Restore { .. } => false,
         })
     }
+}
+
+/// One that lies elsewhere, and how to undo it.
+fn told(snapshot: &Snapshot, lang: Lang) -> String {
+    let (id, why) = (snapshot.id, snapshot_page::why(snapshot, lang));
+    let first = snapshot.scopes.first().map(|scope| snapshot_page::shown(&scope.path)).unwrap_or_default();
+    format!("{id} ({why}; {first}): `unstuck undo {id}`")
 }
 
 /// Does it hold something in a folder, or what the folder lies in?

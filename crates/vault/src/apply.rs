@@ -2,6 +2,7 @@
 //! inside the folders that the journal names: each is opened so that no link leads out of it. What is no longer what was
 //! saved is put back and kept. All of it can be done again without harm.
 
+use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 use crate::entry::{Entry, Kind, Moment};
 use crate::error::VaultError;
 use crate::journal::{Journal, Old, Step};
-use crate::manifest::{FolderView, Manifest, join};
+use crate::manifest::{Manifest, join};
 use crate::marks::{self, Marks};
 use crate::plan::{Deed, FolderMark, to_path};
 use crate::prepare::slot;
@@ -73,13 +74,16 @@ pub(crate) fn apply(
     for path in &journal.above {
         make_above(path)?;
     }
-    let mut hands = Hands { journal, present, folder: None };
+    let touched = |step: &Step| Some((step.old?.inode, step.marks.as_ref()?.mtime));
+    let touched = journal.steps.iter().filter_map(touched).collect();
+    let mut hands = Hands { journal, present, touched, folder: None };
     let mut kept = Vec::new();
     for (done, step) in journal.steps.iter().enumerate() {
         if done % TELL_EVERY == 0 {
             let of = journal.steps.len() as u64;
             // What has begun goes on to its end.
-            let _it_goes_on = watch.goes_on(Progress { stage: Doing::Placing, done: done as u64, of, bytes: 0 });
+            let _it_goes_on =
+                watch.goes_on(Progress { stage: Doing::Placing, done: done as u64, of, bytes: 0 });
         }
         let Some(Some(stage)) = stages.get(step.stage) else { continue };
         match hands.take(step, stage) {
@@ -134,6 +138,8 @@ fn mark_folder(path: &[u8], inode: u64, marks: &Marks) -> Result<(), Hindrance> 
 struct Hands<'a> {
     journal: &'a Journal,
     present: &'a Manifest,
+    /// The times that we give to files ourselves: one with several names shows them under each.
+    touched: HashMap<u64, Moment>,
     /// The folder of the last step: many have the same.
     folder: Option<(&'a [u8], OwnedFd)>,
 }
@@ -250,7 +256,7 @@ impl At<'_> {
     fn check_present(&self) -> Result<(), Hindrance> {
         let now = tree::entry(self.folder, self.name)?;
         match (now, self.step.old) {
-            (Some(now), Some(old)) if is_still(&now, &old) => Ok(()),
+            (Some(now), Some(old)) if self.hands.is_still(&now, &old) => Ok(()),
             _ => Err(Hindrance::Kept(KeptBecause::ChangedMeanwhile)),
         }
     }
@@ -260,12 +266,10 @@ impl At<'_> {
         let (Some(landed), Some(old)) = (tree::entry(&self.stage.folder, slot)?, self.step.old) else {
             return Ok(());
         };
-        let is_whole = match landed.kind() == Kind::Folder && is_still(&landed, &old) {
-            true => {
-                let list = self.hands.present.folder(&self.step.path);
-                is_whole_tree(&self.stage.folder, slot, &self.step.path, list, self.hands.present)?
-            }
-            false => is_still(&landed, &old),
+        let is_still = self.hands.is_still(&landed, &old);
+        let is_whole = match landed.kind() == Kind::Folder && is_still {
+            true => self.hands.is_whole_tree(&self.stage.folder, slot, &self.step.path)?,
+            false => is_still,
         };
         if is_whole {
             return Ok(());
@@ -329,41 +333,36 @@ fn time(old: &Old) -> Moment {
     Moment { seconds: old.seconds, nanos: old.nanos }
 }
 
-/// Is something what was saved, as far as the system tells?
-fn is_still(now: &Entry, old: &Old) -> bool {
-    const KIND: u32 = 0o170_000;
-    let is_it = now.inode == old.inode && now.mode & KIND == old.mode & KIND;
-    is_it && (now.kind() == Kind::Folder || (now.size == old.size && now.mtime == time(old)))
-}
-
-/// Is everything in a folder what was saved, nothing more and nothing less?
-fn is_whole_tree(
-    above: impl AsFd,
-    slot: &[u8],
-    path: &[u8],
-    list: Option<FolderView<'_>>,
-    present: &Manifest,
-) -> Result<bool, Hindrance> {
-    let Some(list) = list else { return Ok(false) };
-    let folder = tree::open_child(above, slot)?;
-    let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
-    let mut names = Vec::new();
-    tree::names(&folder, &mut buffer, &mut names)?;
-    drop(buffer);
-    if names.iter().filter(|byte| **byte == 0).count() != list.len() {
-        return Ok(false);
+impl Hands<'_> {
+    /// Is something what was saved, as far as the system tells?
+    fn is_still(&self, now: &Entry, old: &Old) -> bool {
+        const KIND: u32 = 0o170_000;
+        let is_it = now.inode == old.inode && now.mode & KIND == old.mode & KIND;
+        let is_timed = now.mtime == time(old) || self.touched.get(&now.inode) == Some(&now.mtime);
+        is_it && (now.kind() == Kind::Folder || (now.size == old.size && is_timed))
     }
-    for seen in list.iter() {
-        match tree::entry(&folder, seen.name)? {
-            Some(now) if is_still(&now, &Old::of(&seen.entry)) => {}
-            Some(_) | None => return Ok(false),
+
+    /// Is everything in a folder what was saved, nothing more and nothing less?
+    fn is_whole_tree(&self, above: impl AsFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
+        let Some(list) = self.present.folder(path) else { return Ok(false) };
+        let folder = tree::open_child(above, slot)?;
+        let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
+        let mut names = Vec::new();
+        tree::names(&folder, &mut buffer, &mut names)?;
+        drop(buffer);
+        if names.iter().filter(|byte| **byte == 0).count() != list.len() {
+            return Ok(false);
         }
-        if seen.entry.kind() == Kind::Folder {
-            let below = join(path, seen.name);
-            if !is_whole_tree(&folder, seen.name, &below, present.folder(&below), present)? {
+        for seen in list.iter() {
+            match tree::entry(&folder, seen.name)? {
+                Some(now) if self.is_still(&now, &Old::of(&seen.entry)) => {}
+                Some(_) | None => return Ok(false),
+            }
+            let is_folder = seen.entry.kind() == Kind::Folder;
+            if is_folder && !self.is_whole_tree(&folder, seen.name, &join(path, seen.name))? {
                 return Ok(false);
             }
         }
+        Ok(true)
     }
-    Ok(true)
 }

@@ -16,6 +16,7 @@ use crate::pack::Packs;
 use crate::repack::{self, Effort};
 use crate::retention::{Collected, Retention};
 use crate::snapshot::{Snapshot, SnapshotId};
+use crate::stage;
 use crate::stored_snapshot::StoredSnapshot;
 use crate::watch::{Progress, Stage, Unwatched, Watch};
 
@@ -228,7 +229,7 @@ fn tidy(
     collected: &mut Collected,
 ) -> Result<(), VaultError> {
     folder.sweep(alone)?;
-    sweep_stages(folder)?;
+    stage::remove_all(folder, alone)?;
     let packs = Packs::open(folder)?;
     let needs = match Needs::of(folder, &packs, || goes_on(watch)) {
         Err(VaultError::Stopped) => {
@@ -253,13 +254,4 @@ fn tidy(
         }
         done => done,
     }
-}
-
-/// Without a journal, what a restore had prepared is of no use to anybody.
-fn sweep_stages(folder: &Folder) -> Result<(), VaultError> {
-    for number in folder.numbers(Room::Stages)? {
-        let path = folder.numbered(Room::Stages, number);
-        fs::remove_dir_all(&path).map_err(VaultError::io("remove", &path))?;
-    }
-    Ok(())
 }

@@ -15,6 +15,7 @@ use crate::folder::Folder;
 use crate::marks::Marks;
 use crate::plan::{Deed, FolderMark, to_path};
 use crate::snapshot::SnapshotId;
+use crate::stage::parent;
 use crate::stored_snapshot::StoredPath;
 
 /// What is written down.
@@ -30,6 +31,8 @@ pub(crate) struct Journal {
     pub(crate) above: Vec<Vec<u8>>,
     pub(crate) steps: Vec<Step>,
     pub(crate) folders: Vec<FolderMark>,
+    /// Folders that are made whole.
+    pub(crate) made: Vec<Vec<u8>>,
 }
 
 /// One deed.
@@ -74,6 +77,7 @@ struct StoredJournal {
     above: Vec<StoredPath>,
     steps: Vec<StoredStep>,
     folders: Vec<(StoredPath, u64, StoredMarks)>,
+    made: Vec<StoredPath>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,6 +111,16 @@ struct StoredMarks {
 }
 
 impl Journal {
+    /// The folders in which something is another after it.
+    pub(crate) fn folders_written(&self) -> Vec<Vec<u8>> {
+        let steps = self.steps.iter().map(|step| parent(&step.path).to_vec());
+        let marked = self.folders.iter().map(|mark| parent(&mark.path).to_vec());
+        let mut folders: Vec<Vec<u8>> = steps.chain(marked).chain(self.made.iter().cloned()).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        folders
+    }
+
     /// Writes it down. From here on the restore goes forward.
     pub(crate) fn write(&self, folder: &Folder) -> Result<(), VaultError> {
         let path = folder.journal();
@@ -163,6 +177,7 @@ impl Journal {
             stages: self.stages.iter().map(|path| StoredPath::of(path)).collect(),
             above: self.above.iter().map(|path| stored_path(path)).collect(),
             steps: self.steps.iter().map(step).collect(),
+            made: self.made.iter().map(|path| stored_path(path)).collect(),
             folders: self
                 .folders
                 .iter()
@@ -201,6 +216,7 @@ impl StoredJournal {
             above: self.above.iter().map(bytes).collect(),
             steps: self.steps.iter().map(step).collect(),
             folders: self.folders.iter().map(mark).collect(),
+            made: self.made.iter().map(bytes).collect(),
         }
     }
 }

@@ -191,18 +191,21 @@ impl Manifest {
         self.folder(b"").unwrap_or(FolderView { bytes: &[], place: NOWHERE })
     }
 
-    /// What was at a path; nothing where the manifest does not say.
+    /// What was at a path; nothing where the manifest does not say. Folders that no scope reaches any more may still be in a
+    /// layer below, so the way to it is gone from the scope on.
     pub(crate) fn find(&self, path: &[u8]) -> Option<Seen<'_>> {
         let scopes = self.scopes();
-        if let Some(seen) = scopes.iter().find(|seen| seen.name == path) {
-            return Some(seen);
+        let mut seen = scopes.iter().find(|scope| is_at_or_below(path, scope.name))?;
+        let mut at = seen.name.to_vec();
+        let rest = path.get(at.len()..)?;
+        for name in rest.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            if seen.entry.kind() != crate::entry::Kind::Folder {
+                return None;
+            }
+            seen = self.folder(&at)?.iter().find(|seen| seen.name == name)?;
+            at = join(&at, name);
         }
-        let at = path.iter().rposition(|byte| *byte == b'/')?;
-        let parent: &[u8] = if at == 0 { b"/" } else { &path[..at] };
-        // Folders that no scope reaches any more may still be in a layer below.
-        let is_inside = scopes.iter().any(|scope| is_at_or_below(parent, scope.name));
-        let folder = self.folder(parent).filter(|_| is_inside)?;
-        folder.iter().find(|seen| seen.name == &path[at + 1..])
+        Some(seen)
     }
 
     /// Visits everything that it holds, folders before what is in them; the path comes with each.
@@ -306,11 +309,15 @@ impl<'a> FolderView<'a> {
         let raw = |folder: &FolderView<'_>| Some(folder.place.entries..folder.place.attributes);
         let mine = raw(self).and_then(|range| self.bytes.get(range));
         let others = raw(other).and_then(|range| other.bytes.get(range));
-        self.device() == other.device() && self.len() == other.len() && mine == others && !self.has_attributes()
+        self.device() == other.device()
+            && self.len() == other.len()
+            && mine == others
+            && !self.has_attributes()
     }
 
     fn has_attributes(&self) -> bool {
-        let extra = |number: usize| self.bytes.get(self.place.entries + number * ENTRY + EXTRA..).map(|at| &at[..4]);
+        let extra =
+            |number: usize| self.bytes.get(self.place.entries + number * ENTRY + EXTRA..).map(|at| &at[..4]);
         (0..self.len()).any(|number| extra(number) != Some(&NONE.to_le_bytes()[..]))
     }
 

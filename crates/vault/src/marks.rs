@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, UTIME_OMIT, XattrFlags};
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::entry::{Attributes, Entry, Moment};
@@ -58,9 +58,8 @@ impl Marks {
     /// Sets them on an open file or folder that was just made.
     pub(crate) fn give(&self, file: impl AsFd) -> io::Result<()> {
         let file = file.as_fd();
-        let is_owned = self.own(fs::fstat(file)?.st_uid, fs::fstat(file)?.st_gid, |uid, gid| {
-            fs::fchown(file, uid, gid)
-        })?;
+        let is_owned = self
+            .own(fs::fstat(file)?.st_uid, fs::fstat(file)?.st_gid, |uid, gid| fs::fchown(file, uid, gid))?;
         self.add_attributes(file, |_| true)?;
         fs::fchmod(file, self.mode_for(is_owned))?;
         self.add_attributes(file, |name| name.starts_with(OF_ACCESS))?;

@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) kept: Vec<Kept>,
     /// Files with several names, by the inode they had, each with a name that it has now: others are linked to it.
     pub(crate) keepers: Vec<(u64, Vec<u8>)>,
+    /// Folders that are made whole, each of those in them as well.
+    pub(crate) made: Vec<Vec<u8>>,
 }
 
 impl Plan {
@@ -114,7 +116,7 @@ pub(crate) fn plan(lists: Lists<'_>) -> Plan {
 struct Planner<'a> {
     lists: Lists<'a>,
     plan: Plan,
-    /// Files with several names, now or then, that need no other deed.
+    /// Files with several names, now or then, that may be changed.
     linked: Vec<Vec<u8>>,
     /// What the deed that is being planned writes.
     bytes: u64,
@@ -203,7 +205,7 @@ impl<'a> Planner<'a> {
         is_doomed: bool,
     ) -> Verdict {
         let Left::As(left) = left else { return Verdict::Change };
-        match is_same(want, left) {
+        match is_same(want, left) && !is_relinked(want, left) {
             true if is_doomed && self.lists.force => Verdict::Change,
             true => Verdict::NotTheirs,
             false if self.lists.force || is_same(have, left) || is_same(have, want) => Verdict::Change,
@@ -348,6 +350,7 @@ impl<'a> Planner<'a> {
             return false;
         }
         let told = self.plan.told.len();
+        self.note_links(&path, &want);
         self.tell(&path, Change::Removed);
         if is_folder(&want) {
             self.tell_all(&path, lists.want, Change::Removed);
@@ -381,17 +384,13 @@ impl<'a> Planner<'a> {
             return false;
         }
         let told = self.plan.told.len();
+        self.note_links(&path, &want);
+        if want.entry.links < 2 {
+            self.note_links(&path, &have);
+        }
         match change(&want, &have) {
-            None => {
-                if want.entry.links > 1 || have.entry.links > 1 {
-                    self.linked.push(path);
-                }
-                false
-            }
+            None => false,
             Some(Change::Touched) => {
-                if want.entry.links > 1 || have.entry.links > 1 {
-                    self.linked.push(path.clone());
-                }
                 self.tell(&path, Change::Touched);
                 self.add(Deed::Touch, path, Some(want), Some(have), told);
                 false
@@ -433,12 +432,22 @@ impl<'a> Planner<'a> {
         true
     }
 
+    /// Notes what has several names.
+    fn note_links(&mut self, path: &[u8], seen: &Seen<'a>) {
+        if seen.entry.links > 1 && !is_folder(seen) {
+            self.linked.push(path.to_vec());
+        }
+    }
+
     fn tell(&mut self, path: &[u8], change: Change) {
         self.plan.told.push(Difference { path: to_path(path), change });
     }
 
     /// Tells of everything in a folder that comes or goes as a whole.
     fn tell_all(&mut self, path: &[u8], list: &'a Manifest, change: Change) {
+        if change == Change::Removed {
+            self.plan.made.push(path.to_vec());
+        }
         for seen in list.folder(path).iter().flat_map(FolderView::iter) {
             let below = join(path, seen.name);
             if self.lists.chosen.reach(&below) == Reach::Outside {
@@ -451,6 +460,7 @@ impl<'a> Planner<'a> {
             self.tell(&below, change);
             if change == Change::Removed {
                 self.bytes += weight(&seen.entry);
+                self.note_links(&below, &seen);
             }
             if is_folder(&seen) {
                 self.tell_all(&below, list, change);
@@ -476,6 +486,13 @@ fn weight(entry: &Entry) -> u64 {
 
 fn is_folder(seen: &Seen<'_>) -> bool {
     seen.entry.kind() == Kind::Folder
+}
+
+/// Did a name of a file become a name of another one?
+fn is_relinked(was: Option<Seen<'_>>, is: Option<Seen<'_>>) -> bool {
+    let (Some(was), Some(is)) = (was, is) else { return false };
+    let has_others = was.entry.links > 1 || is.entry.links > 1;
+    has_others && !is_folder(&was) && !is_folder(&is) && was.entry.inode != is.entry.inode
 }
 
 /// Is it a folder whose content is in the list?

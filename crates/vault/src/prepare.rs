@@ -137,7 +137,9 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
         files: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
         found: Mutex::default(),
-        first: Mutex::new(about.keepers.iter().map(|(key, path)| (*key, First::Present(path.clone()))).collect()),
+        first: Mutex::new(
+            about.keepers.iter().map(|(key, path)| (*key, First::Present(path.clone()))).collect(),
+        ),
     };
     thread::scope(|scope| {
         for _ in 1..helpers {
@@ -148,8 +150,12 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
     if let Some(error) = lock(&shared.queue).error.take() {
         return Err(error);
     }
-    for further in std::mem::take(&mut lock(&shared.found).further) {
-        shared.further(&further)?;
+    loop {
+        let further = lock(&shared.found).further.pop();
+        match further {
+            Some(further) => shared.further(&further)?,
+            None => break,
+        }
     }
     let bytes = shared.bytes.load(Ordering::Relaxed);
     let found = shared.found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +164,8 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
     finish_folders(about, folders)?;
     for (number, _) in about.ops.iter().enumerate().filter(|(_, op)| is_made(op)) {
         let stage = &about.stages.all[about.places[number]];
-        let found = tree::entry(&stage.folder, &slot(number)).map_err(VaultError::io("look at", &stage.path))?;
+        let found =
+            tree::entry(&stage.folder, &slot(number)).map_err(VaultError::io("look at", &stage.path))?;
         prepared.inodes.extend(found.map(|found| (number, found.inode)));
     }
     for (number, mark) in moved {
@@ -273,7 +280,9 @@ impl Shared<'_> {
             let mut found = lock(&self.found);
             match is_top && marks.mode & 0o200 == 0 {
                 true => {
-                    found.moved.push((op, FolderMark { path: path.to_vec(), inode: 0, marks: marks.clone() }));
+                    found
+                        .moved
+                        .push((op, FolderMark { path: path.to_vec(), inode: 0, marks: marks.clone() }));
                     let mode = marks.mode | 0o700;
                     found.folders.push((place, at.to_vec(), Marks { mode, ..marks }));
                 }
@@ -316,8 +325,20 @@ impl Shared<'_> {
             false => fs::openat(&stage.folder, ".", tree::FOLDER, Mode::empty()),
         };
         let folder = open().map_err(|error| VaultError::io("open", &stage.path)(error.into()))?;
-        // Standing alone now, it is made like any other.
-        let entry = Entry { links: 1, ..further.entry };
+        let links = match further.first {
+            // The name that was to stay is of no use: this one is the first then.
+            First::Present(_) => {
+                let key = (self.about.places[further.op], further.entry.inode);
+                let mut known = lock(&self.first);
+                if matches!(known.get(&key), Some(First::Present(_))) {
+                    known.remove(&key);
+                }
+                further.entry.links
+            }
+            // Standing alone now, it is made like any other.
+            First::Made(_) => 1,
+        };
+        let entry = Entry { links, ..further.entry };
         let seen = Seen { name: name(new), entry, attributes: &further.attributes };
         self.thing(further.op, &folder, &further.path, new, &seen)
     }
@@ -326,7 +347,7 @@ impl Shared<'_> {
         let done = self.files.fetch_add(1, Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
         let progress = Progress { stage: Doing::Preparing, done, of: 0, bytes };
-        match done % ASK_EVERY != 0 || self.about.watch.goes_on(progress) {
+        match !done.is_multiple_of(ASK_EVERY) || self.about.watch.goes_on(progress) {
             true => Ok(()),
             false => Err(VaultError::Stopped),
         }
@@ -338,7 +359,8 @@ impl Shared<'_> {
         let denied = |error: rustix::io::Errno| failed(error.into());
         match seen.entry.kind() {
             Kind::File => {
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let flags =
+                    OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = fs::openat(folder, seen.name, flags, Mode::RUSR | Mode::WUSR).map_err(denied)?;
                 let file = File::from(file);
                 if let Err(trouble) = self.write(&file, &seen.entry) {
@@ -372,7 +394,8 @@ impl Shared<'_> {
 
     /// Writes the content of a file.
     fn write(&self, file: &File, entry: &Entry) -> Result<(), Trouble> {
-        let failed = |error| Trouble::Other(VaultError::io("write", std::path::Path::new("the stage"))(error));
+        let failed =
+            |error| Trouble::Other(VaultError::io("write", std::path::Path::new("the stage"))(error));
         let mut content = Vec::new();
         if entry.size == 0 {
             return Ok(());
@@ -381,7 +404,9 @@ impl Shared<'_> {
             self.read(&entry.hash, &mut content)?;
             self.bytes.fetch_add(content.len() as u64, Ordering::Relaxed);
             return match entry.flags.has(Flags::SPARSE) {
-                true => write_sparse(file, &content, 0).and_then(|()| file.set_len(entry.size)).map_err(failed),
+                true => {
+                    write_sparse(file, &content, 0).and_then(|()| file.set_len(entry.size)).map_err(failed)
+                }
                 false => file.write_all_at(&content, 0).map_err(failed),
             };
         }
@@ -445,7 +470,8 @@ pub(crate) fn read_content(
 fn write_sparse(file: &File, content: &[u8], at: u64) -> io::Result<()> {
     let mut from = 0;
     while from < content.len() {
-        let is_empty = |from: usize| content[from..content.len().min(from + BLOCK)].iter().all(|byte| *byte == 0);
+        let is_empty =
+            |from: usize| content[from..content.len().min(from + BLOCK)].iter().all(|byte| *byte == 0);
         if is_empty(from) {
             from += BLOCK;
             continue;

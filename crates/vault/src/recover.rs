@@ -2,16 +2,18 @@
 //! was touched yet, and what was made ready is removed; with one, the restore goes on to its end.
 
 use std::fs;
+use std::time::SystemTime;
 
 use crate::apply;
 use crate::error::VaultError;
-use crate::folder::{Folder, Held, Hold, Room};
+use crate::folder::{Folder, Held, Hold, Number, Room};
 use crate::journal::Journal;
 use crate::manifest::Manifest;
 use crate::restored::KeptBecause;
 use crate::stage::{self, Stages};
 use crate::stored_snapshot::StoredSnapshot;
-use crate::take;
+use crate::take::{self, Taken};
+use crate::walk::Extent;
 use crate::watch::{Progress, Unwatched, Watch};
 use crate::wish::Reserve;
 
@@ -38,9 +40,9 @@ pub(crate) fn recover(folder: &Folder) -> Result<(), VaultError> {
 /// The same for those who work alone already.
 pub(crate) fn recover_alone(folder: &Folder, alone: &Held) -> Result<(), VaultError> {
     if let Some(journal) = Journal::read(folder)? {
-        let saved = StoredSnapshot::read(folder, journal.saved)?;
-        let present = Manifest::read(folder, saved.before)?;
-        finish(folder, &journal, &present, &Unwatched)?;
+        let stored = StoredSnapshot::read(folder, journal.saved)?;
+        let manifest = Manifest::read(folder, stored.before)?;
+        finish(folder, &journal, Taken { stored, manifest }, &Unwatched)?;
     }
     stage::remove_all(folder, alone)
 }
@@ -49,7 +51,7 @@ pub(crate) fn recover_alone(folder: &Folder, alone: &Held) -> Result<(), VaultEr
 pub(crate) fn finish(
     folder: &Folder,
     journal: &Journal,
-    present: &Manifest,
+    saved: Taken,
     watch: &dyn Watch,
 ) -> Result<Finished, VaultError> {
     let stages = Stages::find(&journal.stages);
@@ -58,7 +60,7 @@ pub(crate) fn finish(
     let placed = folder.numbered(Room::Stages, number).join("placed");
     let mut kept = Vec::new();
     if !placed.exists() {
-        kept = apply::apply(journal, &stages, present, watch)?;
+        kept = apply::apply(journal, &stages, &saved.manifest, watch)?;
         if journal.stages.len() > 1 {
             for stage in stages.iter().flatten() {
                 stage::settle(&stage.folder).map_err(VaultError::io("write", &stage.path))?;
@@ -71,12 +73,14 @@ pub(crate) fn finish(
     stage::remove_elsewhere(folder, number)?;
     apply::mark_folders(&journal.folders)?;
     let reserve = Reserve { max_size: u64::MAX, min_free: 0 };
-    let after = match take::conclude(folder, journal.saved, journal.now, reserve, &Unstoppable(watch)) {
-        Ok(taken) => Some(taken.manifest),
-        // The tree is as it should be; only an undo of this restore knows less.
-        Err(VaultError::OverBudget { .. } | VaultError::DiskFull { .. }) => None,
-        Err(error) => return Err(error),
-    };
+    let (extent, now) = (journal.folders_written(), clock(folder, number).unwrap_or(journal.now));
+    let after =
+        match take::conclude_where(folder, saved, Extent::Only(&extent), now, reserve, &Unstoppable(watch)) {
+            Ok(taken) => Some(taken.manifest),
+            // The tree is as it should be; only an undo of this restore knows less.
+            Err(VaultError::OverBudget { .. } | VaultError::DiskFull { .. }) => None,
+            Err(error) => return Err(error),
+        };
     for (id, by) in &journal.undone {
         match StoredSnapshot::read(folder, *id) {
             Ok(mut stored) => {
@@ -89,6 +93,13 @@ pub(crate) fn finish(
     }
     Journal::remove(folder)?;
     Ok(Finished { kept, after })
+}
+
+/// What the filesystem of the safe takes the time to be: what was made ready before is then known to be older.
+fn clock(folder: &Folder, number: Number) -> Option<SystemTime> {
+    let path = folder.numbered(Room::Stages, number).join("clock");
+    let modified = fs::File::create(&path).and_then(|file| file.metadata()?.modified());
+    modified.ok()
 }
 
 /// Tells whoever watches how far it is, and goes on whatever they say: what has begun has to end.

@@ -128,11 +128,12 @@ fn bring_back(
         return restore.tried();
     }
     let saved = restore.save()?;
-    let done = restore.carry_out(aim, &saved);
+    let saved_id = saved.stored.id();
+    let done = restore.carry_out(aim, saved);
     // Only what was never begun leaves nothing to take back.
     let is_begun = folder.journal().exists() || matches!(&done, Ok(done) if done.saved.is_some());
     if !is_begun {
-        let path = folder.numbered(Room::Snapshots, saved.stored.id().0);
+        let path = folder.numbered(Room::Snapshots, saved_id.0);
         fs::remove_file(&path).map_err(VaultError::io("remove", &path))?;
     }
     if !folder.journal().exists() {
@@ -167,7 +168,8 @@ impl Restore<'_> {
             let content = op.want.as_ref().filter(|(entry, _)| entry.kind() == Kind::File && entry.size > 0);
             is_written && content.is_some_and(|(entry, _)| !packs.has(&entry.hash))
         };
-        let missed = ops.iter().filter(|op| is_missed(op)).map(|op| (to_path(&op.path), KeptBecause::Damaged));
+        let missed =
+            ops.iter().filter(|op| is_missed(op)).map(|op| (to_path(&op.path), KeptBecause::Damaged));
         let missed: Vec<Kept> = missed.map(|(path, because)| Kept { path, because }).collect();
         Ok(self.told(None, told, kept.into_iter().chain(missed).collect(), 0, 0))
     }
@@ -206,7 +208,7 @@ impl Restore<'_> {
         take::take(self.folder, &wish, Some(self.want), self.watch)
     }
 
-    fn carry_out(&self, aim: Aim, saved: &Taken) -> Result<Restored, VaultError> {
+    fn carry_out(&self, aim: Aim, saved: Taken) -> Result<Restored, VaultError> {
         let mut plan = self.plan(&saved.manifest);
         if plan.is_empty() {
             return Ok(self.told(None, plan.told, plan.kept, 0, 0));
@@ -238,10 +240,11 @@ impl Restore<'_> {
             above: above(&plan.ops),
             steps: steps(&plan.ops, &places, &inodes),
             folders: folders.into_iter().chain(std::mem::take(&mut plan.folders)).collect(),
+            made: std::mem::take(&mut plan.made),
         };
         drop(stages);
         journal.write(self.folder)?;
-        let finished = recover::finish(self.folder, &journal, &saved.manifest, self.watch)?;
+        let finished = recover::finish(self.folder, &journal, saved, self.watch)?;
         let mut kept = std::mem::take(&mut plan.kept);
         kept.extend(damaged);
         let mut is_out = HashSet::new();
@@ -257,7 +260,9 @@ impl Restore<'_> {
             Some(after) => self.verify(done, after),
             None => (0, Vec::new()),
         };
-        kept.extend(strange.into_iter().map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
+        let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
+        let strange = strange.into_iter().filter(|path| !is_known.contains(path));
+        kept.extend(strange.map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
         Ok(self.told(Some(id), plan.told, kept, verified, written))
     }
 
@@ -345,7 +350,8 @@ impl Restore<'_> {
 
     /// Compares what was read after the restore with what the snapshot holds. How many files are the same, and which are not.
     fn verify<'b>(&self, done: impl Iterator<Item = &'b Op>, after: &Manifest) -> (u64, Vec<PathBuf>) {
-        let mut verified = Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
+        let mut verified =
+            Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
         let mut folder: (Vec<u8>, HashMap<&[u8], Seen<'_>>) = Default::default();
         for op in done {
             let Some((entry, attributes)) = &op.want else { continue };
@@ -384,10 +390,12 @@ impl Verified<'_> {
             Some(is) if is.entry.kind() != was.entry.kind() => self.others.push(to_path(&path)),
             None => self.others.push(to_path(&path)),
             Some(is) => match was.entry.kind() {
-                Kind::File | Kind::Link => match has_same_content(&was.entry, &is.entry) && is.entry.is_held() {
-                    true => self.same += 1,
-                    false => self.others.push(to_path(&path)),
-                },
+                Kind::File | Kind::Link => {
+                    match has_same_content(&was.entry, &is.entry) && is.entry.is_held() {
+                        true => self.same += 1,
+                        false => self.others.push(to_path(&path)),
+                    }
+                }
                 Kind::Folder => {
                     for pair in pairs(self.want.folder(&path), self.after.folder(&path)) {
                         self.thing(join(&path, pair.name), pair);
@@ -435,9 +443,8 @@ fn above(ops: &[Op]) -> Vec<Vec<u8>> {
     for op in ops.iter().filter(|op| op.deed == Deed::Place) {
         let mut missing = Vec::new();
         let mut at = parent(&op.path);
-        let is_gone = |path: &[u8]| {
-            tree::open_folder(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-        };
+        let is_gone =
+            |path: &[u8]| tree::open_folder(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         while at != b"/" && is_gone(at) && !gone.iter().any(|known| known == at) {
             missing.push(at.to_vec());
             at = parent(at);

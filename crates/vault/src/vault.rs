@@ -60,6 +60,11 @@ impl Vault {
         collect::unreadable(&self.folder)
     }
 
+    /// Was a restore interrupted, and waits to be finished or undone? Whoever opens the safe to change something does that.
+    pub fn awaits_recovery(&self) -> bool {
+        std::fs::symlink_metadata(self.folder.journal()).is_ok()
+    }
+
     /// One of them.
     pub fn snapshot(&self, id: SnapshotId) -> Result<Snapshot, VaultError> {
         Ok(StoredSnapshot::read(&self.folder, id)?.to_snapshot())

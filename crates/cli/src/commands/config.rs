@@ -482,7 +482,7 @@ fn template(layer: Layer, lang: Lang) -> String {
             section = row.section();
             let _ = write!(text, "\n[{section}]\n");
         }
-        let quote = if matches!(row.default, "true" | "false") { "" } else { "\"" };
+        let quote = if row.shape.is_quoted() { "\"" } else { "" };
         let _ = writeln!(text, "# {}\n# {} = {quote}{}{quote}", row.doc(lang), row.bare(), row.default);
     }
     if !is_project {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use unstuck_judge::risk::{self, Counts};
 use unstuck_judge::rules::file::{self, FileRule};
 use unstuck_judge::rules::{Pattern, Patterns, Rule, Table};
 use unstuck_judge::{Kind, Rules, remedy};
@@ -19,6 +20,7 @@ use crate::ui::Ui;
 Examples:
   unstuck rules list --kind network            every rule that proves a network failure
   unstuck rules show git.not-a-repository      what it looks for and what it advises
+  unstuck rules risky                          before which calls files are put into the safe
   unstuck rules test my-rules.toml             check a rule file and run its examples")]
 pub(crate) struct RulesArgs {
     #[command(subcommand)]
@@ -50,6 +52,12 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         rules: Vec<PathBuf>,
     },
+    /// List the calls before which files are put into the safe
+    Risky {
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a rule file: every mistake with its line, and every example run
     Test {
         /// The rule file
@@ -61,6 +69,7 @@ pub(crate) fn run(ui: &mut Ui, args: &RulesArgs) -> Result<ExitStatus, CommandEr
     match &args.action {
         Action::List { kind, json, rules } => list(ui, kind.as_deref(), *json, rules),
         Action::Show { id, json, rules } => show(ui, id, *json, rules),
+        Action::Risky { json } => risky(ui, *json),
         Action::Test { file } => test(ui, file),
     }
 }
@@ -152,6 +161,29 @@ fn list(ui: &mut Ui, kind: Option<&str>, json: bool, files: &[PathBuf]) -> Resul
         }
     }
     Ok(if any { ExitStatus::Success } else { ExitStatus::No })
+}
+
+/// A row of the risky calls as it is shown in JSON.
+#[derive(Serialize)]
+struct ShownRisk {
+    id: &'static str,
+    counts: &'static str,
+    why: &'static str,
+}
+
+fn risky(ui: &mut Ui, json: bool) -> Result<ExitStatus, CommandError> {
+    for (id, counts, why) in risk::rows() {
+        let why = why[ui.lang() as usize];
+        let counts = match counts {
+            Counts::Always => "always",
+            Counts::Edits => "edits",
+        };
+        match json {
+            true => ui.json(&ShownRisk { id, counts, why })?,
+            false => ui.say(&format!("{id:<24} {counts:<7} {why}\n"))?,
+        }
+    }
+    Ok(ExitStatus::Success)
 }
 
 fn show(ui: &mut Ui, id: &str, json: bool, files: &[PathBuf]) -> Result<ExitStatus, CommandError> {

@@ -126,11 +126,12 @@ fn list(
         snapshots.retain(|snapshot| is_around(snapshot, &here));
     }
     snapshots.reverse();
+    let lang = ui.lang();
+    ui.remark(&snapshot_page::amiss(vault, lang)?)?;
     if args.json {
         snapshots.iter().try_for_each(|snapshot| ui.json(&WireSnapshot::new(snapshot)))?;
         return Ok(ExitStatus::Success);
     }
-    let lang = ui.lang();
     if snapshots.is_empty() {
         ui.say(match (args.here, lang) {
             (false, Lang::En) => "no snapshots\n",

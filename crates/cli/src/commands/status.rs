@@ -97,7 +97,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &StatusArgs) -> Result<Exi
     let switch = Switch::at(Some(folder), now);
     let seen = look(cellar, now)?;
     // `doctor` tells of a safe that cannot be opened.
-    let saved = Safe::of(cellar).seen().ok().flatten();
+    let saved = Safe::of(cellar).seen(ui.lang()).ok().flatten();
     match args.json {
         true => ui.json(&WireStatus {
             vault: saved.map(WireVault::from),

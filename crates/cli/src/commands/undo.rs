@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use unstuck_vault::{Choice, VaultError};
+use unstuck_vault::{Choice, Snapshot, VaultError};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -44,13 +44,6 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
     let safe = Safe::of(cellar);
     let vault = safe.at_work()?;
     let all = Undoable::new(vault.snapshots()?);
-    let snapshot = match args.what.trim() {
-        "last" => all.last_call(&whereabouts::project()?, ui.lang())?,
-        asked => all.named(cellar, asked)?,
-    };
-    if let (Some(by), true, false) = (snapshot.undone_by, all.is_undone(snapshot), args.force) {
-        return Err(CommandError::AlreadyUndone { id: snapshot.id, by });
-    }
     let choice = Choice {
         paths: Vec::new(),
         dry_run: args.dry_run,
@@ -59,12 +52,32 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
         now: SystemTime::now(),
     };
     let onlooker = Onlooker::new(ui.lang());
-    let restored = match vault.undo(snapshot.id, &choice, &onlooker) {
+    let undo = |snapshot: &Snapshot| match vault.undo(snapshot.id, &choice, &onlooker) {
         // Whoever wants it whatever was changed since need not know how the call left things.
-        Err(VaultError::NotConcluded { .. }) if args.force => {
-            vault.restore(snapshot.id, &choice, &onlooker)?
+        Err(VaultError::NotConcluded { .. }) if args.force => vault.restore(snapshot.id, &choice, &onlooker),
+        restored => restored,
+    };
+    let (snapshot, restored) = match args.what.trim() {
+        "last" => {
+            let here = whereabouts::project()?;
+            let mut last = None;
+            for snapshot in all.last_calls(&here) {
+                let restored = undo(snapshot)?;
+                // A call may have left everything as it was, although it looked otherwise.
+                if !restored.done.is_empty() || !restored.kept.is_empty() {
+                    last = Some((snapshot, restored));
+                    break;
+                }
+            }
+            last.ok_or_else(|| all.no_call(&here, ui.lang()))?
         }
-        restored => restored?,
+        asked => {
+            let snapshot = all.named(cellar, asked)?;
+            if let (Some(by), true, false) = (snapshot.undone_by, all.is_undone(snapshot), args.force) {
+                return Err(CommandError::AlreadyUndone { id: snapshot.id, by });
+            }
+            (snapshot, undo(snapshot)?)
+        }
     };
     onlooker.end();
     if !args.dry_run {

@@ -308,7 +308,7 @@ fn a_mode_for_one_run_counts_for_all_tools_unless_tools_are_named_there_too() {
 fn what_is_the_users_alone_no_project_may_set_even_to_the_same_value() {
     for key in Key::ALL.iter().filter(|key| key.row().project == Project::Never) {
         let row = key.row();
-        let quote = if matches!(row.shape, Shape::Flag | Shape::Count(..)) { "" } else { "\"" };
+        let quote = if row.shape.is_quoted() { "\"" } else { "" };
         let machine = Machine::empty().project(&format!("{} = {quote}{}{quote}", row.name, row.default));
         let mistakes = machine.mistakes();
         let expected = format!("{} may not be set by a project: it is the user's alone", row.name);

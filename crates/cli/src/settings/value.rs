@@ -86,6 +86,20 @@ impl Shape {
         }
     }
 
+    /// Does it stand in quotes in a file?
+    pub(crate) fn is_quoted(self) -> bool {
+        match self {
+            Shape::Flag | Shape::Count(..) => false,
+            Shape::Word(_)
+            | Shape::Time(..)
+            | Shape::Size(..)
+            | Shape::Folder
+            | Shape::Tools
+            | Shape::Rewrites
+            | Shape::Patterns => true,
+        }
+    }
+
     /// What a value must look like, in words.
     pub(crate) fn wanted(self, lang: Lang) -> String {
         match (self, lang) {

@@ -87,7 +87,9 @@ impl Written {
                         let found = match value.get_ref() {
                             DeValue::String(text) => Found::Text(text),
                             DeValue::Boolean(on) => Found::Flag(*on),
-                            DeValue::Integer(number) => Found::Number(number.as_str()),
+                            DeValue::Integer(number) if number.radix() == 10 => {
+                                Found::Number(number.as_str())
+                            }
                             other => Found::Other(other.type_str()),
                         };
                         written.take(&name, found, place, home);

@@ -72,7 +72,7 @@ fn a_thing_looks_the_same_wherever_it_is_printed() {
         shown
     };
     let (call, problem) = (first("call"), first("problem"));
-    assert_eq!(&shown(&call["call"], &["attempts", "events"]), call);
+    assert_eq!(&shown(&call["call"], &["attempts", "events", "snapshot"]), call);
     let beside = ["state", "trend", "sessions", "calls", "remedies"];
     assert_eq!(&shown(&problem["cause"], &beside), problem);
     assert_eq!(&world.run(&["log", "--json"], "").json_lines()[0], first("event"));

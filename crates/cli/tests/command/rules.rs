@@ -31,6 +31,17 @@ fn all_rules_are_listed_with_their_kind() {
 }
 
 #[test]
+fn risky_calls_are_listed_with_what_may_be_lost() {
+    let said = World::empty().run(&["rules", "risky"], "");
+    let line = said.stdout().lines().find(|line| line.starts_with("git.reset-hard ")).map(str::to_owned);
+    let expected = "git.reset-hard           always  it throws away all changes that are not committed";
+    assert_eq!(line.as_deref(), Some(expected), "{said}");
+    let rows = World::empty().run(&["rules", "risky", "--json"], "").json_lines();
+    assert_eq!(rows.len(), said.stdout().lines().count());
+    assert!(rows.iter().any(|row| row["id"] == "tool.edit" && row["counts"] == "edits"));
+}
+
+#[test]
 fn one_rule_is_shown_with_what_it_looks_for_and_advises() {
     insta::assert_snapshot!(World::empty().run(&["rules", "show", "git.not-a-repository"], ""), @r"
     --- stdout

@@ -133,12 +133,13 @@ fn what_is_dropped_is_gone_and_an_agent_drops_nothing() {
 fn a_purge_removes_the_snapshots_of_a_session_and_what_undoing_them_saved() {
     let world = project();
     world.run_in("app", &["snapshot", "src"]);
-    world.protected("a", "app/src", |world| fs::write(world.path("app/src/main.rs"), "platypus").unwrap());
-    world.run_in("app", &["undo"]);
-    world.run(&["snapshots", "pin", "s2"], "");
+    let write = |world: &World| fs::write(world.path("app/src/main.rs"), "platypus").unwrap();
+    let of_call = world.protected("a", "app/src", write);
+    let saved = world.run_in("app", &["undo", "--json"]).json()["saved"].clone();
+    world.run(&["snapshots", "pin", &of_call], "");
     assert!(!world.files_with("platypus").is_empty());
     let dry = world.run(&["purge", "--session", "sitting", "--dry-run", "--json"], "").json();
-    assert_eq!(dry["snapshots"], json!(["s2", "s3"]));
+    assert_eq!(dry["snapshots"], json!([of_call, saved]));
     world.run(&["purge", "--session", "sittin"], "").complains(1, &["no session is called sittin"]);
     let said = world.run(&["purge", "--session", "sitting"], "");
     assert!(said.stdout().contains("and 2 snapshots\n") && said.exit == 0, "{said}");
@@ -174,4 +175,26 @@ fn a_safe_of_a_newer_version_is_left_alone() {
     assert_eq!(world.run(&["status"], "").exit, 0);
     let doctor = world.run(&["doctor"], "");
     assert!(doctor.exit == 6 && doctor.stdout().contains("has format 99"), "{doctor}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_can_be_dropped() {
+    let world = with_snapshots(2);
+    let records = world.path(".local/state/unstuck/vault/snapshots");
+    let mut files: Vec<_> = fs::read_dir(records).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    fs::write(&files[0], "{").unwrap();
+    let said = world.run(&["snapshots"], "");
+    assert_eq!(said.exit, 0, "{said}");
+    assert!(said.stderr().contains("damaged, and lost: s1 (`unstuck snapshots drop s1`)\n"), "{said}");
+    assert!(
+        world.run(&["--lang", "zh", "snapshots"], "").stderr().contains("已损坏且无法恢复：s1"),
+        "{said}"
+    );
+    let doctor = world.run(&["doctor"], "");
+    assert!(doctor.exit == 6 && doctor.stdout().contains("damaged, and lost: s1"), "{doctor}");
+    let gc = world.run(&["gc"], "");
+    assert!(gc.stdout().contains("damaged lists: s1; ") || gc.exit == 0, "{gc}");
+    assert_eq!(world.run(&["snapshots", "drop", "s1"], "").exit, 0);
+    assert_eq!(world.run(&["snapshots"], "").stderr(), "");
 }

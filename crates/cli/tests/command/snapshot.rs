@@ -193,8 +193,9 @@ fn the_list_tells_when_why_how_large_and_what_the_newest_first() {
     );
     let zh = world.run(&["--lang", "zh", "snapshots"], "");
     assert!(zh.stdout().starts_with("编号") && zh.stdout().contains("3 个快照，保险库共 "), "{zh}");
-    let call = world.run(&["snapshots", "--json"], "").json_lines()[0]["call"].clone();
-    let expected = json!({"call": null, "call_id": "toolu_01", "session": "sitting", "row": "rm", "label": "rm -r app/src"});
+    let newest = world.run(&["snapshots", "--json"], "").json_lines()[0].clone();
+    let call = ["call", "call_id", "session", "row", "label"].map(|key| newest[key].clone());
+    let expected = [json!(null), json!("toolu_01"), json!("sitting"), json!("rm"), json!("rm -r app/src")];
     assert_eq!(call, expected);
 }
 

@@ -224,9 +224,7 @@ pub(super) fn start_paths<'c>(program: &str, args: &'c [String]) -> impl Iterato
     let mut paths: Vec<&'c str> = Vec::new();
     if matches!(program, "fd" | "fdfind") {
         let valued = row::valued("fd").unwrap_or_default();
-        while let Some(word) =
-            words.next().filter(|word| !matches!(*word, "-x" | "-X" | "--exec" | "--exec-batch"))
-        {
+        while let Some(word) = words.next().filter(|word| !runs_each(word)) {
             match word {
                 flag if valued.contains(&flag) => drop(words.next()),
                 flag if flag.starts_with('-') => {}
@@ -243,4 +241,9 @@ pub(super) fn start_paths<'c>(program: &str, args: &'c [String]) -> impl Iterato
         paths.push(".");
     }
     paths.into_iter()
+}
+
+/// The flags of `find` and `fd` that run a command for what is found.
+pub(super) fn runs_each(flag: &str) -> bool {
+    matches!(flag, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch")
 }

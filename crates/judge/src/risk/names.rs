@@ -23,9 +23,28 @@ pub(super) struct Names<'c> {
 }
 
 impl<'c> Names<'c> {
-    /// Notes an assignment. A variable that is set twice may have either value: which branch ran is not known.
+    /// Notes an assignment.
     pub(super) fn set(&mut self, name: &'c str, value: &str) {
         let new = self.meaning(value);
+        self.note(name, new);
+    }
+
+    /// Notes the variable of a loop: it has each of these values.
+    pub(super) fn set_each(&mut self, name: &'c str, words: &[String]) {
+        let mut texts = Vec::new();
+        for word in words {
+            match self.meaning(word) {
+                Meaning::Texts(more) if texts.len() + more.len() <= READINGS_MAX => texts.extend(more),
+                Meaning::New => {}
+                Meaning::Texts(_) | Meaning::Unknown => return self.note(name, Meaning::Unknown),
+            }
+        }
+        let is_known = !texts.is_empty();
+        self.note(name, if is_known { Meaning::Texts(texts) } else { Meaning::Unknown });
+    }
+
+    /// A variable that is set twice may have either value: which branch ran is not known.
+    fn note(&mut self, name: &'c str, new: Meaning) {
         let known = match (self.values.remove(name), new) {
             (None, new) => new,
             (Some(Meaning::Texts(mut old)), Meaning::Texts(new)) if old.len() + new.len() <= READINGS_MAX => {

@@ -1,7 +1,7 @@
 //! What the commands of a line put at risk.
 
 use super::found::{Found, Manner};
-use super::invocation::{Invocation, start_paths};
+use super::invocation::{Invocation, runs_each, start_paths};
 use super::names::{Meaning, Names};
 use super::row::{ELSEWHERE, REDIRECT_APPEND, REDIRECT_WRITE, Row, Takes};
 use super::target::{At, Folder};
@@ -26,6 +26,9 @@ pub(super) fn look(script: &Script, start: Folder, found: &mut Found) {
     for (at, command) in commands.iter().enumerate() {
         whereabouts.enter(command);
         away = away.filter(|depth| command.depth > *depth);
+        for (name, words) in &command.loops {
+            names.set_each(name, words);
+        }
         if away.is_none() {
             let scene = Scene { commands, at, command, names: &names, places: whereabouts.now() };
             scene.look(found);
@@ -220,7 +223,7 @@ impl<'c> Scene<'c, '_> {
     }
 
     fn add(&self, word: &str, places: &[Place], manner: Manner, found: &mut Found) {
-        if word.contains("{}") {
+        if word.contains("{}") && !matches!(self.feed(), Feed::Nothing) {
             return self.add_feed(places, manner, found);
         }
         found.add_word(word, self.names, places, manner, |found| match self.feed() {
@@ -251,7 +254,7 @@ impl<'c> Scene<'c, '_> {
             for after in self.commands.iter().skip(self.at + 1).take(NEARBY) {
                 if after.depth < depth {
                     depth = after.depth;
-                    if is_finder(after) {
+                    if is_finder(after) && after.args().iter().any(|word| runs_each(word)) {
                         return Feed::Below(start_paths(&after.program, after.args()).collect());
                     }
                 }
@@ -296,7 +299,8 @@ impl<'c> Scene<'c, '_> {
         })
     }
 
-    /// All that the command is told: its words, and the documents it or its wrappers read.
+    /// All that the command is told: its words, the documents it or its wrappers read, and those that the line wrote before
+    /// into a file that it names: `cat > fix.py <<EOF`, `python fix.py`.
     fn texts(&self) -> impl Iterator<Item = &'c str> {
         let own = self.command.args().iter().map(String::as_str);
         let documents = |command: &'c Command| {
@@ -304,8 +308,18 @@ impl<'c> Scene<'c, '_> {
             documents.map(|each| each.target.as_str())
         };
         let of_wrappers = self.wrappers().flat_map(move |at| documents(&self.commands[at]));
-        own.chain(documents(self.command)).chain(of_wrappers)
+        let is_named = |file: &str| self.command.args().iter().any(|word| name_of(word) == name_of(file));
+        let writes_named = move |before: &&Command| {
+            before.redirections.iter().any(|to| to.writes_file() && is_named(&to.target))
+        };
+        let written = self.commands[..self.at].iter().rev().take(NEARBY).filter(writes_named);
+        own.chain(documents(self.command)).chain(of_wrappers).chain(written.flat_map(documents))
     }
+}
+
+/// The last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn is_finder(command: &Command) -> bool {

@@ -71,6 +71,7 @@ fn removing_puts_the_named_files_at_risk() {
         ("rm -rf \"$PWD/out\"", "files.remove-tree: ./out!"),
         ("rm -rf $(pwd)/out", "files.remove-tree: ./out!"),
         ("unlink a", "files.remove: a!"),
+        ("rm 'a{}b'", "files.remove: a{}b!"),
         ("shred -u -n 3 key.pem", "files.shred: key.pem"),
         ("npx rimraf dist", "files.remove: dist!"),
         ("truncate -s 0 app.log", "files.truncate: app.log"),
@@ -231,7 +232,11 @@ fn writing_over_puts_what_is_there_at_risk() {
         ("echo x >> a.txt", "files.append (edits): a.txt+"),
         ("echo x >> a.txt && rm b", "files.remove: a.txt+, b!"),
         ("jq . a.json > \"$out\"", "files.redirect: workspace()"),
-        ("for i in 1 2; do echo $i > out/$i.txt; done", "files.redirect: glob out/*.txt+"),
+        ("for i in 1 2; do echo $i > out/$i.txt; done", "files.redirect: out/1.txt+, out/2.txt+"),
+        ("for i in $(seq 9); do echo $i > out/$i.txt; done", "files.redirect: glob out/*.txt+"),
+        ("for f in a/*.js; do sed -i s/a/b/ \"$f\"; done", "files.in-place: glob a/*.js"),
+        ("for d in a b; do (cd $d && rm x); done", "files.remove: a/x!, b/x!"),
+        ("for f; do rm $f; done", "files.remove: workspace()!"),
         ("echo x | tee a b", "files.tee: a, b"),
         ("echo x | sudo tee /etc/x.conf > /dev/null", "files.tee: /etc/x.conf"),
         ("echo x | tee -a a", "files.tee-append (edits): a"),
@@ -347,6 +352,11 @@ fn wrappers_and_joined_commands_are_looked_into() {
         ("python3 -c \"import shutil; shutil.rmtree('x')\"", "code.inline: workspace()"),
         ("python3 - <<'EOF'\nopen('x', 'w').write('y')\nEOF", "code.inline: workspace()"),
         ("uv run python - <<'EOF'\nPath('x').write_text('y')\nEOF", "code.inline: workspace()"),
+        (
+            "cat > /tmp/fix.py <<'EOF'\nopen('a', 'w')\nEOF\ncd /tmp && python fix.py",
+            "files.redirect: /tmp/fix.py+, workspace(/tmp/)",
+        ),
+        ("cat > fix.py <<'EOF'\nprint(1)\nEOF\npython fix.py", "files.redirect: fix.py+"),
         ("node -e \"require('fs').writeFileSync('x','y')\"", "code.inline: workspace()"),
     ]);
 }

@@ -120,6 +120,8 @@ pub struct Command {
     pub depth: u16,
     /// The brackets it stands in.
     pub(crate) group: Group,
+    /// The loops whose body begins with it: the variable of each, and the words it goes through.
+    pub(crate) loops: Vec<(String, Vec<String>)>,
 }
 
 /// The innermost brackets, script or wrapper that a command stands in. Two of the same depth are told apart by their start.

@@ -313,8 +313,16 @@ impl<'t, 'c> Reader<'t, 'c> {
                 reader.loop_body()
             }),
             "for" | "select" => self.compound(keyword, |reader| {
-                reader.skip_to_body();
-                reader.loop_body()
+                let mut words = reader.skip_to_body().into_iter();
+                let start = reader.commands.len();
+                let part = reader.loop_body();
+                // Without `in`, it goes through what the script was given.
+                if let (Some(name), Some(first)) = (words.next(), reader.commands.get_mut(start)) {
+                    let words =
+                        if words.next().as_deref() == Some("in") { words.collect() } else { Vec::new() };
+                    first.loops.push((name, words));
+                }
+                part
             }),
             "case" => self.compound(keyword, Self::cases),
             "function" => {

@@ -19,8 +19,14 @@ pub fn run(unstuck: &Path, is_short: bool) -> Result<String, Fault> {
     let stage = Stage::new(unstuck)?;
     let life = Duration::from_secs(if is_short { 4 } else { 60 });
     let done = thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..WORKERS).map(|number| scope.spawn({ let stage = &stage; move || work(stage, number, life) })).collect();
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|number| {
+                scope.spawn({
+                    let stage = &stage;
+                    move || work(stage, number, life)
+                })
+            })
+            .collect();
         let mut done = 0;
         for worker in workers {
             done += worker.join().map_err(|_| "a worker panicked")??;
@@ -60,7 +66,10 @@ fn work(stage: &Stage, number: u64, life: Duration) -> Result<u64, Fault> {
                 stage.must(&["snapshot", path, "--all", "--json"])?;
                 let now = Listing::of(&[&tree])?;
                 if let [Some(old), Some(new)] = [now.differs_from(&before), now.differs_from(&held[&id])] {
-                    return Err(format!("after a killed restore of {id} the tree is neither:\n{old}\nand\n{new}").into());
+                    return Err(format!(
+                        "after a killed restore of {id} the tree is neither:\n{old}\nand\n{new}"
+                    )
+                    .into());
                 }
             }
             (3, Some(id)) => {

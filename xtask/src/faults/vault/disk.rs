@@ -98,7 +98,10 @@ fn full_safe(unstuck: &Path) -> Result<(), Fault> {
                 let now = stage.listing()?;
                 let differences = [now.differs_from(&before), now.differs_from(&old)];
                 if let [Some(before), Some(old)] = differences {
-                    return Err(format!("with {spare} pages to spare the tree is neither:\n{before}\nand\n{old}").into());
+                    return Err(format!(
+                        "with {spare} pages to spare the tree is neither:\n{before}\nand\n{old}"
+                    )
+                    .into());
                 }
             }
         }

@@ -49,7 +49,8 @@ fn sparse(unstuck: &Path) -> Result<(), Fault> {
         file.write_all_at(b"an island", (gigabyte << 30) + 12_345)?;
     }
     let tree = stage.tree()?;
-    let first = id(&measured(&stage, unstuck, "20 GB of holes, first snapshot", &["snapshot", tree, "--json"])?)?;
+    let first =
+        id(&measured(&stage, unstuck, "20 GB of holes, first snapshot", &["snapshot", tree, "--json"])?)?;
     measured(&stage, unstuck, "20 GB of holes, no change", &["snapshot", tree, "--json"])?;
     file.write_all_at(b"another island", 7 << 30)?;
     measured(&stage, unstuck, "20 GB of holes, restore", &["restore", &first, "--json"])?;
@@ -74,7 +75,8 @@ fn million(unstuck: &Path) -> Result<(), Fault> {
     }
     println!("a million files, made: {:.1} s", start.elapsed().as_secs_f64());
     let tree = stage.tree()?;
-    let first = id(&measured(&stage, unstuck, "a million files, first snapshot", &["snapshot", tree, "--json"])?)?;
+    let first =
+        id(&measured(&stage, unstuck, "a million files, first snapshot", &["snapshot", tree, "--json"])?)?;
     measured(&stage, unstuck, "a million files, no change", &["snapshot", tree, "--json"])?;
     for folder in 0..10 {
         fs::remove_dir_all(stage.tree.join(folder.to_string()))?;

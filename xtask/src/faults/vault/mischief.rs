@@ -173,7 +173,11 @@ fn rights(unstuck: &Path, _rounds: u32) -> Result<(), Fault> {
     fs::create_dir_all(stage.tree.join("shut/inside"))?;
     let before: &[&str] = match is_root {
         true => {
-            let give = Command::new("chown").arg("-R").arg(format!("{NOBODY}:{NOBODY}")).arg(stage.world.aside(".")).status()?;
+            let give = Command::new("chown")
+                .arg("-R")
+                .arg(format!("{NOBODY}:{NOBODY}"))
+                .arg(stage.world.aside("."))
+                .status()?;
             if !give.success() {
                 return Err("the tree cannot be given away".into());
             }

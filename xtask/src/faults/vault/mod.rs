@@ -103,9 +103,11 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
         }
     }
     let is_short = options.sample.is_some();
-    for (part, run) in
-        [("mischief", mischief::run as fn(&Path, bool) -> Result<String, Fault>), ("disk", disk::run), ("crowd", crowd::run)]
-    {
+    for (part, run) in [
+        ("mischief", mischief::run as fn(&Path, bool) -> Result<String, Fault>),
+        ("disk", disk::run),
+        ("crowd", crowd::run),
+    ] {
         if wanted(part) {
             let start = Instant::now();
             let remark = run(unstuck, is_short).map_err(|wrong| format!("{part}: {wrong}"))?;

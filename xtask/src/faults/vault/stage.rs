@@ -82,7 +82,8 @@ impl Stage {
         if said["sound"] != true {
             return Err(format!("the safe is not sound: {reply:?}").into());
         }
-        let there: Vec<&str> = said["snapshots"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let there: Vec<&str> =
+            said["snapshots"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         match ids.iter().find(|id| !there.contains(id)) {
             Some(id) => Err(format!("{id} was acknowledged and is gone: {said}").into()),
             None => Ok(()),
@@ -102,7 +103,8 @@ impl Stage {
     pub fn newest_saved(&self) -> Result<Option<String>, Fault> {
         let said = self.must(&["snapshots", "--json"])?;
         let all = crate::project::json_lines(&said);
-        let saved = all.iter().filter(|found| found["why"] == "restore").max_by_key(|found| number(&found["id"]));
+        let saved =
+            all.iter().filter(|found| found["why"] == "restore").max_by_key(|found| number(&found["id"]));
         Ok(saved.and_then(|found| found["id"].as_str()).map(str::to_owned))
     }
 
@@ -170,7 +172,9 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
 
 /// Everything that a tree can have.
 pub fn furnish(tree: &Path) -> Result<(), Fault> {
-    for (name, content) in [("one.txt", "one"), ("two.txt", "two"), ("empty", ""), (".hidden", "seen"), ("gone", "soon")] {
+    for (name, content) in
+        [("one.txt", "one"), ("two.txt", "two"), ("empty", ""), (".hidden", "seen"), ("gone", "soon")]
+    {
         fs::write(tree.join(name), content)?;
     }
     for folder in ["dir/deep/deeper", "void", "closed", "swap"] {

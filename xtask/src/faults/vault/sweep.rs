@@ -14,11 +14,55 @@ use crate::faults::sweep::makes_sense;
 
 /// The calls by which it meets files beyond those of the hook.
 const CALLS: [&str; 50] = [
-    "openat", "openat2", "read", "pread64", "write", "pwrite64", "writev", "ftruncate", "fallocate", "unlink",
-    "unlinkat", "rmdir", "rename", "renameat", "renameat2", "fsync", "fdatasync", "syncfs", "sync_file_range", "flock",
-    "mkdir", "mkdirat", "newfstatat", "fstat", "statx", "readlink", "readlinkat", "symlink", "symlinkat", "link",
-    "linkat", "mknodat", "fchown", "fchownat", "fchmod", "fchmodat", "fchmodat2", "utimensat", "statfs", "fstatfs",
-    "lseek", "getdents64", "flistxattr", "fgetxattr", "fsetxattr", "fremovexattr", "lsetxattr", "lremovexattr", "ioctl",
+    "openat",
+    "openat2",
+    "read",
+    "pread64",
+    "write",
+    "pwrite64",
+    "writev",
+    "ftruncate",
+    "fallocate",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "rename",
+    "renameat",
+    "renameat2",
+    "fsync",
+    "fdatasync",
+    "syncfs",
+    "sync_file_range",
+    "flock",
+    "mkdir",
+    "mkdirat",
+    "newfstatat",
+    "fstat",
+    "statx",
+    "readlink",
+    "readlinkat",
+    "symlink",
+    "symlinkat",
+    "link",
+    "linkat",
+    "mknodat",
+    "fchown",
+    "fchownat",
+    "fchmod",
+    "fchmodat",
+    "fchmodat2",
+    "utimensat",
+    "statfs",
+    "fstatfs",
+    "lseek",
+    "getdents64",
+    "flistxattr",
+    "fgetxattr",
+    "fsetxattr",
+    "fremovexattr",
+    "lsetxattr",
+    "lremovexattr",
+    "ioctl",
     "copy_file_range",
 ];
 
@@ -128,7 +172,9 @@ impl Play {
                 }
                 promised.retain(|id, _| match scene {
                     Scene::Collect => *id == last,
-                    Scene::First | Scene::Another | Scene::Restore | Scene::Redo | Scene::Drop => *id != first,
+                    Scene::First | Scene::Another | Scene::Restore | Scene::Redo | Scene::Drop => {
+                        *id != first
+                    }
                 });
             }
         }
@@ -187,7 +233,13 @@ impl Play {
     fn strike(&self, place: &Place, blow: Blow) -> Result<Struck, Fault> {
         self.stage.reset()?;
         let words = self.stage.words(&self.args());
-        strace::strike_any(&self.stage.world, |before| self.stage.world.command(before, &words), b"", place, blow)
+        strace::strike_any(
+            &self.stage.world,
+            |before| self.stage.world.command(before, &words),
+            b"",
+            place,
+            blow,
+        )
     }
 
     /// One blow, and everything that must hold after it. Tells whether the command said that it had done its work; nothing

@@ -48,22 +48,21 @@ impl Reader<'_, '_> {
         Part { hides: body.hides || !body.trivial, ..body }
     }
 
-    /// Passes `x in a b c; do`, collecting the substitutions on the way.
-    pub(super) fn skip_to_body(&mut self) {
+    /// Passes `x in a b c; do`, collecting the words and the substitutions on the way.
+    pub(super) fn skip_to_body(&mut self) -> Vec<String> {
+        let mut words = Vec::new();
         loop {
             self.skip_blanks();
             match self.peek() {
-                None => return,
+                None => return words,
                 Some(b'\n') => self.end_line(),
                 Some(b'(') if self.rest().starts_with("((") => self.skip_arithmetic(),
                 Some(byte) if ends_word(byte) => self.at += 1,
                 Some(_) if self.keyword() == "do" => {
                     self.at += 2;
-                    return;
+                    return words;
                 }
-                Some(_) => {
-                    self.word();
-                }
+                Some(_) => words.push(self.word().text),
             }
         }
     }

@@ -179,6 +179,7 @@ impl Reader<'_, '_> {
             role,
             depth,
             group,
+            loops: Vec::new(),
         });
         for redirection in redirections {
             self.add_redirection(at, redirection);

@@ -1,0 +1,227 @@
+//! Undo takes back what a call did, and leaves alone what anybody else did since. What the safe does not hold is never
+//! touched by either.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use unstuck_vault::{Choice, SnapshotId, Unwatched, VaultError};
+
+use crate::house::House;
+
+/// A tree after a call that changed, deleted and made things.
+fn after_call() -> (House, SnapshotId) {
+    let house = House::new();
+    for name in ["changed", "deleted", "untouched", "dir/changed", "dir/deleted"] {
+        house.write(name, name);
+    }
+    let id = house.call(|| {
+        house.write("changed", "by the call");
+        house.write("dir/changed", "by the call");
+        fs::remove_file(house.path("deleted")).unwrap();
+        fs::remove_file(house.path("dir/deleted")).unwrap();
+        house.write("made", "by the call");
+        house.write("folder/made", "by the call");
+    });
+    (house, id)
+}
+
+/// What somebody does after the call, what an undo keeps of it, and what a file says then.
+fn check(since: impl FnOnce(&House), kept: &[&str], says: &[(&str, &str)]) {
+    let (house, id) = after_call();
+    since(&house);
+    let undone = house.undo(id);
+    assert_eq!(house.kept(&undone), kept);
+    for (name, content) in says {
+        assert_eq!(&house.read(name), content, "{name}");
+    }
+    house.is_tidy();
+    assert_eq!(house.vault.snapshot(id).unwrap().undone_by, undone.saved);
+}
+
+#[test]
+fn an_undo_takes_back_a_call_and_a_second_one_finds_nothing() {
+    let house = House::new();
+    house.write("a/b", "1");
+    let before = house.listing();
+    let id = house.call(|| fs::remove_dir_all(house.path("a")).unwrap());
+    let undone = house.undo(id);
+    assert_eq!(house.done(&undone), ["a Removed", "a/b Removed"]);
+    assert_eq!(undone.verified, 1);
+    house.is(&before);
+    assert_eq!(house.undo(id).saved, None);
+}
+
+#[test]
+fn what_somebody_wrote_over_is_kept() {
+    check(
+        |house| house.write("changed", "by a person"),
+        &["changed ChangedSince"],
+        &[("changed", "by a person"), ("deleted", "deleted"), ("dir/changed", "dir/changed")],
+    );
+}
+
+#[test]
+fn what_somebody_made_again_is_kept() {
+    check(
+        |house| house.write("deleted", "made again"),
+        &["deleted ChangedSince"],
+        &[("deleted", "made again"), ("changed", "changed")],
+    );
+}
+
+#[test]
+fn what_somebody_added_beside_it_is_no_conflict() {
+    check(|house| house.write("dir/new", "by a person"), &[], &[("dir/new", "by a person")]);
+}
+
+#[test]
+fn what_the_call_did_not_touch_stays_as_somebody_left_it() {
+    check(|house| house.write("untouched", "by a person"), &[], &[("untouched", "by a person")]);
+}
+
+#[test]
+fn a_folder_of_the_call_stays_for_a_file_of_somebody_else() {
+    check(
+        |house| house.write("folder/theirs", "by a person"),
+        &["folder/theirs ChangedSince"],
+        &[("folder/theirs", "by a person")],
+    );
+}
+
+#[test]
+fn what_somebody_deleted_after_the_call_stays_deleted() {
+    check(
+        |house| fs::remove_file(house.path("changed")).unwrap(),
+        &["changed ChangedSince"],
+        &[("deleted", "deleted")],
+    );
+    check(
+        |house| fs::remove_dir_all(house.path("dir")).unwrap(),
+        &["dir ChangedSince"],
+        &[("deleted", "deleted")],
+    );
+}
+
+#[test]
+fn a_mode_that_somebody_set_is_a_change() {
+    check(
+        |house| fs::set_permissions(house.path("changed"), Permissions::from_mode(0o600)).unwrap(),
+        &["changed ChangedSince"],
+        &[("changed", "by the call")],
+    );
+}
+
+#[test]
+fn force_takes_back_the_call_whatever_came_since_and_nothing_else() {
+    let (house, id) = after_call();
+    house.write("changed", "by a person");
+    house.write("untouched", "by a person");
+    house.write("folder/theirs", "by a person");
+    let undone = house.try_undo(id, true).unwrap();
+    assert_eq!(house.kept(&undone), Vec::<String>::new());
+    assert_eq!(house.read("changed"), "changed");
+    assert_eq!(house.read("untouched"), "by a person");
+    assert!(!house.path("folder").exists());
+}
+
+#[test]
+fn a_call_whose_end_nobody_saw_is_undone_only_by_force() {
+    let house = House::new();
+    house.write("a", "1");
+    let id = house.take().id;
+    house.write("a", "2");
+    assert!(matches!(house.try_undo(id, false), Err(VaultError::NotConcluded { .. })));
+    assert_eq!(house.read("a"), "2");
+    house.try_undo(id, true).unwrap();
+    assert_eq!(house.read("a"), "1");
+}
+
+#[test]
+fn undo_redo_and_undo_again_go_back_and_forth() {
+    let (house, id) = after_call();
+    let by = |id: SnapshotId| house.vault.snapshot(id).unwrap().undone_by;
+    let after = house.listing();
+    let undone = house.undo(id).saved.unwrap();
+    let before = house.listing();
+    assert_eq!(by(id), Some(undone));
+    let redone = house.undo(undone).saved.unwrap();
+    house.is(&after);
+    assert_eq!((by(id), by(undone)), (None, Some(redone)));
+    let again = house.undo(redone).saved.unwrap();
+    house.is(&before);
+    assert_eq!((by(id), by(undone), by(redone)), (Some(undone), None, Some(again)));
+}
+
+#[test]
+fn only_what_is_chosen_is_restored() {
+    let (house, id) = after_call();
+    let choice = house.choice(&["dir", "deleted", "folder/made"]);
+    let restored = house.vault.restore(id, &choice, &Unwatched).unwrap();
+    assert_eq!(
+        house.done(&restored),
+        ["deleted Removed", "dir/changed Modified", "dir/deleted Removed", "folder/made Added"]
+    );
+    assert_eq!(house.read("changed"), "by the call");
+    assert!(house.path("folder").is_dir() && house.path("made").exists());
+    assert_eq!(house.vault.snapshot(id).unwrap().undone_by, None);
+}
+
+#[test]
+fn a_chosen_file_brings_the_folder_that_it_was_in_and_nothing_else_of_it() {
+    let house = House::new();
+    house.write("dir/deep/a", "1");
+    house.write("dir/deep/b", "2");
+    let id = house.take().id;
+    fs::remove_dir_all(house.path("dir")).unwrap();
+    let choice = house.choice(&["dir/deep/a"]);
+    house.vault.restore(id, &choice, &Unwatched).unwrap();
+    assert_eq!(house.read("dir/deep/a"), "1");
+    assert!(!house.path("dir/deep/b").exists());
+}
+
+#[test]
+fn what_is_not_held_is_never_touched() {
+    let house = House::new();
+    house.write("a", "1");
+    house.write("Cargo.toml", "");
+    house.write("target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    house.write("target/debug/x", "built");
+    house.write("secret.txt", "old");
+    let _listens = UnixListener::bind(house.path("socket")).unwrap();
+    let id = house.take().id;
+    house.write("a", "2");
+    house.write("target/debug/x", "built again");
+    house.write("target/debug/y", "built");
+    house.write("secret.txt", "new");
+    house.write("new/secret.txt", "only here");
+    house.write("new/b", "3");
+    let _listens_too = UnixListener::bind(house.path("new/socket")).unwrap();
+    let restored = house.restore(id);
+    assert_eq!(house.kept(&restored), ["new/secret.txt NotHeld", "new/socket NotHeld", "secret.txt NotHeld"]);
+    assert_eq!(house.done(&restored), ["a Modified", "new/b Added"]);
+    assert_eq!([house.read("a"), house.read("secret.txt")], ["1", "new"]);
+    assert_eq!([house.read("target/debug/x"), house.read("target/debug/y")], ["built again", "built"]);
+    assert_eq!(house.read("new/secret.txt"), "only here");
+    assert!(house.path("socket").exists() && house.path("new/socket").exists());
+}
+
+#[test]
+fn the_differences_are_what_a_restore_would_do() {
+    let (house, id) = after_call();
+    let differences = house.vault.differences(id, &[], &Unwatched).unwrap();
+    let dry = Choice { dry_run: true, ..house.choice(&[]) };
+    let dry = house.vault.restore(id, &dry, &Unwatched).unwrap();
+    assert_eq!(differences, dry.done);
+    assert_eq!(house.restore(id).done, differences);
+    assert_eq!(house.vault.differences(id, &[], &Unwatched).unwrap(), []);
+}
+
+#[test]
+fn the_content_of_then_can_be_read() {
+    let (house, id) = after_call();
+    let content = |name: &str, most| house.vault.content(id, &house.path(name), most).unwrap();
+    assert_eq!(content("deleted", 99).as_deref(), Some(&b"deleted"[..]));
+    assert_eq!(content("deleted", 3).as_deref(), Some(&b"del"[..]));
+    assert_eq!((content("made", 99), content("dir", 99)), (None, None));
+}

@@ -1,0 +1,217 @@
+//! What may go on around a restore: links swapped in, others at work, a safe that is damaged, a disk that is full.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use unstuck_vault::{Progress, Stage, Unwatched, Vault, VaultError, Watch};
+
+use crate::house::House;
+
+/// Does something once, when a stage is reached.
+struct At<F: Fn() + Sync> {
+    stage: Stage,
+    done: AtomicBool,
+    deed: F,
+}
+
+impl<F: Fn() + Sync> At<F> {
+    fn new(stage: Stage, deed: F) -> At<F> {
+        At { stage, done: AtomicBool::new(false), deed }
+    }
+}
+
+impl<F: Fn() + Sync> Watch for At<F> {
+    fn goes_on(&self, progress: Progress) -> bool {
+        if progress.stage == self.stage && !self.done.swap(true, Ordering::SeqCst) {
+            (self.deed)();
+        }
+        true
+    }
+}
+
+#[test]
+fn a_link_swapped_in_for_a_folder_leads_nowhere() {
+    let house = House::new();
+    let outside = house.tree.parent().unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a"), "precious").unwrap();
+    house.write("dir/a", "1");
+    house.write("dir/b", "1");
+    house.write("c", "1");
+    let id = house.take().id;
+    house.write("dir/a", "2");
+    fs::remove_file(house.path("dir/b")).unwrap();
+    house.write("c", "2");
+    let swap = At::new(Stage::Placing, || {
+        fs::rename(house.path("dir"), house.path("moved")).unwrap();
+        symlink(&outside, house.path("dir")).unwrap();
+    });
+    let restored = house.vault.restore(id, &house.choice(&[]), &swap).unwrap();
+    assert_eq!(house.kept(&restored), ["dir/a Refused", "dir/b Refused"]);
+    assert_eq!(fs::read_to_string(outside.join("a")).unwrap(), "precious");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+    assert_eq!((house.read("c"), house.read("moved/a")), ("1".to_owned(), "2".to_owned()));
+    house.is_tidy();
+}
+
+#[test]
+fn what_changes_while_the_restore_goes_on_is_kept() {
+    let house = House::new();
+    for name in ["edited", "replaced", "made", "dir/inside", "plain"] {
+        house.write(name, "old");
+    }
+    let id = house.take().id;
+    for name in ["edited", "replaced", "plain"] {
+        house.write(name, "by the call");
+    }
+    fs::remove_file(house.path("made")).unwrap();
+    house.write("extra/a", "by the call");
+    let meanwhile = At::new(Stage::Placing, || {
+        house.write("edited", "somebody types");
+        house.write("other", "another file");
+        fs::rename(house.path("other"), house.path("replaced")).unwrap();
+        house.write("made", "came meanwhile");
+        house.write("extra/b", "came meanwhile");
+    });
+    let restored = house.vault.restore(id, &house.choice(&[]), &meanwhile).unwrap();
+    assert_eq!(
+        house.kept(&restored),
+        [
+            "edited ChangedMeanwhile",
+            "extra ChangedMeanwhile",
+            "extra/a ChangedMeanwhile",
+            "made ChangedMeanwhile",
+            "replaced ChangedMeanwhile"
+        ]
+    );
+    assert_eq!(house.done(&restored), ["plain Modified"]);
+    assert_eq!([house.read("edited"), house.read("replaced")], ["somebody types", "another file"]);
+    assert_eq!([house.read("made"), house.read("extra/b")], ["came meanwhile", "came meanwhile"]);
+    assert_eq!([house.read("plain"), house.read("extra/a")], ["old", "by the call"]);
+    house.is_tidy();
+}
+
+#[test]
+fn of_two_restores_one_waits_for_the_other() {
+    let house = House::new();
+    house.write("a", "1");
+    let first = house.take().id;
+    house.write("a", "2");
+    let second = house.take().id;
+    house.write("a", "3");
+    let busy = At::new(Stage::Placing, || {
+        let impatient = Impatient(AtomicUsize::new(0));
+        let refused = house.vault.restore(second, &house.choice(&[]), &impatient).unwrap_err();
+        assert!(matches!(refused, VaultError::Busy { .. }), "{refused:?}");
+    });
+    house.vault.restore(first, &house.choice(&[]), &busy).unwrap();
+    assert!(busy.done.load(Ordering::SeqCst));
+    assert_eq!(house.read("a"), "1");
+    thread::scope(|scope| {
+        for id in [first, second, first, second] {
+            let house = &house;
+            scope.spawn(move || house.restore(id));
+        }
+    });
+    assert!(["1", "2"].contains(&house.read("a").as_str()));
+    house.is_tidy();
+}
+
+struct Impatient(AtomicUsize);
+
+impl Watch for Impatient {
+    fn goes_on(&self, _progress: Progress) -> bool {
+        self.0.fetch_add(1, Ordering::SeqCst) < 3
+    }
+}
+
+#[test]
+fn whoever_ends_it_before_it_is_written_down_finds_everything_as_it_was() {
+    struct Ended;
+    impl Watch for Ended {
+        fn goes_on(&self, progress: Progress) -> bool {
+            progress.stage != Stage::Preparing
+        }
+    }
+    let house = House::new();
+    house.write("a", "1");
+    let id = house.take().id;
+    house.write("a", "2");
+    let before = house.listing();
+    let ended = house.vault.restore(id, &house.choice(&[]), &Ended).unwrap_err();
+    assert!(matches!(ended, VaultError::Stopped));
+    house.is(&before);
+    house.is_tidy();
+    assert_eq!(house.vault.snapshots().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_damaged_is_named_and_the_rest_comes_back() {
+    let house = House::new();
+    let noise = |seed: u32| -> Vec<u8> {
+        (0..4000_u32).flat_map(|n| (n.wrapping_mul(seed)).wrapping_mul(0x9E37_79B9).to_le_bytes()).collect()
+    };
+    for (number, name) in ["a", "dir/b", "dir/c", "d"].into_iter().enumerate() {
+        house.write(name, noise(number as u32 * 2 + 3));
+    }
+    let id = house.take().id;
+    let hit = noise(5);
+    let pack = fs::read_dir(house.vault.folder().join("packs")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&pack).unwrap();
+    let at = bytes.windows(64).position(|window| window == &hit[1000..1064]);
+    let Some(at) = at else { panic!("noise is not compressed") };
+    bytes[at] ^= 1;
+    fs::write(&pack, bytes).unwrap();
+    fs::remove_dir_all(house.path("dir")).unwrap();
+    house.write("a", "changed");
+    let restored = house.restore(id);
+    assert_eq!(house.kept(&restored), ["dir/b Damaged"]);
+    assert_eq!(house.done(&restored), ["a Modified", "dir Removed", "dir/c Removed"]);
+    assert_eq!(fs::read(house.path("dir/c")).unwrap(), noise(7));
+    assert!(!house.path("dir/b").exists());
+}
+
+#[test]
+fn a_stage_without_a_journal_is_rubbish() {
+    let house = House::new();
+    house.write("a", "1");
+    let before = house.listing();
+    let stage = house.vault.folder().join("stages/77");
+    fs::create_dir(&stage).unwrap();
+    fs::write(stage.join("0"), "half made").unwrap();
+    let beside = house.tree.parent().unwrap().join(".unstuck-restore-77-00000000");
+    let stranger = house.tree.parent().unwrap().join("not-ours");
+    for path in [&beside, &stranger] {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("x"), "1").unwrap();
+    }
+    let noted = [beside.to_str().unwrap(), stranger.to_str().unwrap()].join("\0");
+    fs::write(stage.join("elsewhere"), noted).unwrap();
+    Vault::open(house.vault.folder()).unwrap();
+    assert!(!stage.exists() && !beside.exists() && stranger.exists());
+    house.is(&before);
+}
+
+#[test]
+fn a_journal_that_is_damaged_is_said_and_nothing_is_done() {
+    let house = House::new();
+    fs::write(house.vault.folder().join("journal"), "{}\n00").unwrap();
+    let error = Vault::open(house.vault.folder()).unwrap_err();
+    assert!(matches!(&error, VaultError::Damaged { path } if path.ends_with("journal")), "{error:?}");
+}
+
+#[test]
+fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
+    let house = House::new();
+    house.write("a", "1");
+    let id = house.take().id;
+    house.write("a", "2");
+    let mut choice = house.choice(&[]);
+    choice.reserve.max_size = 0;
+    let full = house.vault.restore(id, &choice, &Unwatched).unwrap_err();
+    assert!(matches!(full, VaultError::OverBudget { .. }), "{full:?}");
+    assert_eq!(house.read("a"), "2");
+    house.is_tidy();
+}
