@@ -61,6 +61,8 @@ pub enum SafeDeed {
     Unprotected {
         /// What became of the call.
         instead: Instead,
+        /// What was said about it, to a model or to a person.
+        said: Clean,
     },
     /// The present was made what it holds.
     Restored {
@@ -111,7 +113,7 @@ impl SafeNote {
             SafeDeed::Restored { paths, bytes, kept, saved } => {
                 json!({ "paths": paths, "bytes": bytes, "kept": kept, "saved": name(saved) })
             }
-            SafeDeed::Unprotected { instead } => json!({ "instead": instead.word() }),
+            SafeDeed::Unprotected { instead, .. } => json!({ "instead": instead.word() }),
             SafeDeed::Failed | SafeDeed::Removed => json!({}),
         };
         body["snapshot"] = name(&self.snapshot);
@@ -151,7 +153,9 @@ impl Clerk<'_> {
         if let (Some(session), Some(call)) = (session, call) {
             match &note.deed {
                 SafeDeed::Taken { .. } => self.note_protected(call, note)?,
-                SafeDeed::Unprotected { instead } => self.note_unprotected(session, call, note, *instead)?,
+                SafeDeed::Unprotected { instead, said } => {
+                    self.note_unprotected(session, call, note.at, *instead, said)?;
+                }
                 SafeDeed::Failed | SafeDeed::Restored { .. } | SafeDeed::Removed => {}
             }
         }
@@ -170,15 +174,16 @@ impl Clerk<'_> {
         &self,
         session: i64,
         call: i64,
-        note: &SafeNote,
+        at: u64,
         instead: Instead,
+        said: &Clean,
     ) -> Result<(), rusqlite::Error> {
         let (state, event) = match instead {
             Instead::Recorded | Instead::Told => return Ok(()),
             Instead::ToldLater => {
                 let sql =
                     "UPDATE call_text SET untold = trim(coalesce(untold, '') || ' ' || ?2) WHERE call = ?1";
-                return self.connection.prepare_cached(sql)?.execute((call, &*note.text)).map(|_| ());
+                return self.connection.prepare_cached(sql)?.execute((call, &**said)).map(|_| ());
             }
             Instead::Asked => (CallState::ApprovalRequired, EventType::Ask),
             Instead::Denied => (CallState::Denied, EventType::ToolDenied),
@@ -187,15 +192,15 @@ impl Clerk<'_> {
             return Ok(());
         }
         let mut life = self.life_of(call)?;
-        life::add(&mut life, note.at, state, &note.text);
+        life::add(&mut life, at, state, said);
         self.write_life(call, &life)?;
-        let ended_at = state.is_final().then_some(note.at.cast_signed());
+        let ended_at = state.is_final().then_some(at.cast_signed());
         let charge = state.is_final().then_some(UNPROTECTED);
         self.connection
             .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3, charge = ?4 WHERE id = ?1")?
             .execute((call, state.word(), ended_at, charge))?;
-        let body = json!({ "label": self.label(call)?, "by": "safe", "text": &*note.text });
-        self.append(note.at, event, session, call, body).map(|_| ())
+        let body = json!({ "label": self.label(call)?, "by": "safe", "text": &**said });
+        self.append(at, event, session, call, body).map(|_| ())
     }
 
     fn life_of(&self, call: i64) -> Result<String, rusqlite::Error> {

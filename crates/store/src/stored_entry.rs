@@ -103,7 +103,7 @@ pub(crate) enum StoredEntry {
 pub(crate) enum StoredDeed {
     Taken { paths: u64, bytes: u64, partial: bool },
     Failed,
-    Unprotected { instead: String },
+    Unprotected { instead: String, said: String },
     Restored { paths: u64, bytes: u64, kept: u64, saved: String },
     Removed,
 }
@@ -115,8 +115,8 @@ impl From<&SafeDeed> for StoredDeed {
                 StoredDeed::Taken { paths: *paths, bytes: *bytes, partial: *partial }
             }
             SafeDeed::Failed => StoredDeed::Failed,
-            SafeDeed::Unprotected { instead } => {
-                StoredDeed::Unprotected { instead: instead.word().to_owned() }
+            SafeDeed::Unprotected { instead, said } => {
+                StoredDeed::Unprotected { instead: instead.word().to_owned(), said: said.to_string() }
             }
             SafeDeed::Restored { paths, bytes, kept, saved } => {
                 StoredDeed::Restored { paths: *paths, bytes: *bytes, kept: *kept, saved: saved.to_string() }
@@ -131,9 +131,10 @@ impl StoredDeed {
         match self {
             StoredDeed::Taken { paths, bytes, partial } => SafeDeed::Taken { paths, bytes, partial },
             StoredDeed::Failed => SafeDeed::Failed,
-            StoredDeed::Unprotected { instead } => {
-                SafeDeed::Unprotected { instead: instead.parse().unwrap_or(Instead::Recorded) }
-            }
+            StoredDeed::Unprotected { instead, said } => SafeDeed::Unprotected {
+                instead: instead.parse().unwrap_or(Instead::Recorded),
+                said: Clean::stored(said),
+            },
             StoredDeed::Restored { paths, bytes, kept, saved } => {
                 SafeDeed::Restored { paths, bytes, kept, saved: Clean::stored(saved) }
             }

@@ -86,10 +86,9 @@ impl Post<'_> {
         let trouble = Trouble::no_end(self.desk.lang);
         let at_stake = AtStake { letter, asked, call, risk: risk.clone() };
         let (instead, reason) = self.against(&at_stake, &trouble);
-        let reply = reply(instead, &reason);
-        let answer = self.last_answer(letter, &reply);
-        let note = self.note_of(&at_stake, None, instead, &reason);
-        if let Some(answer) = answer {
+        let reason = self.cleaner.line(&reason, REASON_MAX);
+        let note = self.note_of(&at_stake, None, &trouble, instead, &reason);
+        if let Some(answer) = self.last_answer(letter, &reply(instead, &reason)) {
             self.last_word.prepare(Word { answer, entry: Entry::Safe(note) });
         }
     }
@@ -186,7 +185,7 @@ impl Post<'_> {
             }
         };
         let reason = self.cleaner.line(&reason, REASON_MAX);
-        let note = self.note_of(at_stake, said.call, instead, &reason);
+        let note = self.note_of(at_stake, said.call, trouble, instead, &reason);
         self.desk.note(&Entry::Safe(note), cellar::now());
         reply(instead, &reason)
     }
@@ -223,14 +222,21 @@ impl Post<'_> {
         self.desk.note(&Entry::Safe(note), cellar::now());
     }
 
-    fn note_of(&self, at_stake: &AtStake<'_>, call: Option<i64>, instead: Instead, reason: &str) -> SafeNote {
+    fn note_of(
+        &self,
+        at_stake: &AtStake<'_>,
+        call: Option<i64>,
+        trouble: &Trouble,
+        instead: Instead,
+        said: &Clean,
+    ) -> SafeNote {
         SafeNote {
             at: cellar::now(),
             call: which(at_stake, call),
             snapshot: Clean::default(),
-            deed: SafeDeed::Unprotected { instead },
+            deed: SafeDeed::Unprotected { instead, said: said.clone() },
             why: Clean::from(at_stake.risk.row()),
-            text: self.cleaner.line(reason, REASON_MAX),
+            text: self.cleaner.line(&trouble.text, REASON_MAX),
         }
     }
 

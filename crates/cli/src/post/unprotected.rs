@@ -163,12 +163,10 @@ impl Trouble {
     pub(super) fn denied(&self, why: &str, key: &str, lang: Lang) -> String {
         let head = match lang {
             Lang::En => format!(
-                "{OUR_MARK}: Not run. {why} Its files are saved first, and that failed: {}.",
+                "{OUR_MARK}: Not run: {why}, and what it would touch could not be saved first: {}.",
                 self.text
             ),
-            Lang::Zh => {
-                format!("{OUR_MARK}: 未运行。{why}运行前要先保存相关文件，但保存失败：{}。", self.text)
-            }
+            Lang::Zh => format!("{OUR_MARK}: 未运行：{why}，而相关文件未能事先保存：{}。", self.text),
         };
         words::joined([Some(&*head), self.todo(), Some(&words::way_out(key, lang))])
     }
@@ -177,18 +175,21 @@ impl Trouble {
     pub(super) fn asked(&self, why: &str, lang: Lang) -> String {
         let head = match (self.weight, lang) {
             (Weight::Partial, Lang::En) => format!(
-                "{OUR_MARK}: {why} Not all of its files could be saved first: {}. What was not saved cannot be brought back.",
+                "{OUR_MARK}: {why}, and not all of it could be saved first: {}. What was not saved cannot be brought back.",
                 self.text
             ),
             (Weight::Partial, Lang::Zh) => {
-                format!("{OUR_MARK}: {why}相关文件未能全部保存：{}。未保存的无法恢复。", self.text)
+                format!("{OUR_MARK}: {why}，而相关文件未能全部事先保存：{}。未保存的无法恢复。", self.text)
             }
             (Weight::Stops | Weight::OwnFault, Lang::En) => format!(
-                "{OUR_MARK}: {why} Its files could not be saved first: {}. If it runs now, it cannot be undone.",
+                "{OUR_MARK}: {why}, and what it would touch could not be saved first: {}. If it runs now, it cannot be undone.",
                 self.text
             ),
             (Weight::Stops | Weight::OwnFault, Lang::Zh) => {
-                format!("{OUR_MARK}: {why}未能先保存相关文件：{}。如果现在运行，将无法撤销。", self.text)
+                format!(
+                    "{OUR_MARK}: {why}，而相关文件未能事先保存：{}。如果现在运行，将无法撤销。",
+                    self.text
+                )
             }
         };
         words::joined([Some(&*head), self.todo()])

@@ -295,7 +295,7 @@ fn what_a_person_allowed_runs_unprotected_and_the_model_is_told() {
     let world = with_too_much("");
     let refused = before(&world, "claude", &[], "a", "rm -rf data");
     assert!(is_refused(&refused), "{refused}");
-    let key = said_key(&events(&world, "snapshot:failed")[0]);
+    let key = said_key(&events(&world, "tool:denied")[0]);
     let allowed = world.run(&["allow", &key, "--yes"], "");
     assert_eq!(allowed.exit, 0, "{allowed}");
     let said = call(&world, "claude", &[], "b", "rm -rf data");
@@ -366,7 +366,7 @@ fn a_hook_that_comes_to_no_end_refuses_a_risky_call_and_falls_silent_about_other
     let denied: Vec<Value> =
         events(&world, "tool:denied").iter().map(|event| event["call"].clone()).collect();
     assert_eq!(denied, [2], "{denied:?}");
-    let key = said_key(&events(&world, "snapshot:failed")[0]);
+    let key = said_key(&events(&world, "tool:denied")[0]);
     assert_eq!(world.run(&["allow", &key, "--yes"], "").exit, 0);
 }
 

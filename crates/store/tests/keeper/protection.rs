@@ -16,8 +16,12 @@ fn note(call: i64, snapshot: &'static str, deed: SafeDeed) -> Entry {
         snapshot: Clean::from(snapshot),
         deed,
         why: Clean::from("rm"),
-        text: Clean::from("it could not be saved"),
+        text: Clean::from(RISKY),
     })
+}
+
+fn unprotected(instead: Instead) -> SafeDeed {
+    SafeDeed::Unprotected { instead, said: Clean::from("it could not be saved") }
 }
 
 fn taken() -> SafeDeed {
@@ -53,7 +57,7 @@ fn a_call_that_could_not_be_saved_is_where_it_was_left() {
     ] {
         let mut cellar = Cellar::empty();
         let call = cellar.before("a", RISKY).said.call.unwrap();
-        cellar.locked(|cellar| cellar.keep(&note(call, "", SafeDeed::Unprotected { instead })));
+        cellar.locked(|cellar| cellar.keep(&note(call, "", unprotected(instead))));
         cellar.before("b", "ls");
         assert_eq!(cellar.calls()[0], format!("a {state} 1 -"), "{instead}");
         let said = cellar.end("a", RISKY, Outcome::Succeeded, "").said;
@@ -66,7 +70,7 @@ fn a_call_that_could_not_be_saved_is_where_it_was_left() {
 fn one_that_was_refused_is_refused_again_under_its_name_and_can_be_allowed() {
     let mut cellar = Cellar::empty();
     let call = cellar.before("a", RISKY).said.call.unwrap();
-    cellar.keep(&note(call, "", SafeDeed::Unprotected { instead: Instead::Denied }));
+    cellar.keep(&note(call, "", unprotected(Instead::Denied)));
     let again = cellar.before("a", RISKY).said;
     assert_eq!((again.stance, again.text.as_deref()), (Stance::Refuse, Some("it could not be saved")));
     let key = key_of(&fingerprint::call(&Call::shell(RISKY)));
