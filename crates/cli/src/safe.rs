@@ -8,6 +8,7 @@ use unstuck_judge::Lang;
 use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
 use unstuck_vault::{
     Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault, VaultError,
+    Watch, Wish,
 };
 use unstuck_wire::clean::Clean;
 
@@ -134,6 +135,28 @@ impl<'a> Safe<'a> {
     /// Patterns of paths that are never taken.
     pub(crate) fn never(&self) -> Vec<String> {
         self.settings.never.clone()
+    }
+
+    /// Takes a snapshot. Where there is no room, what has expired goes, and then the oldest ones for the one that is wanted now.
+    pub(crate) fn take(&self, vault: &Vault, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
+        let full = match vault.take(wish, watch) {
+            Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => full,
+            taken => return taken,
+        };
+        let mut retention = self.retention();
+        if let VaultError::OverBudget { needed, .. } = &full {
+            match retention.max_size.checked_sub(*needed) {
+                Some(rest) => retention.max_size = rest,
+                // It would not fit into an empty safe: nothing needs to go for it.
+                None => return Err(full),
+            }
+        }
+        let collected = vault.collect(&retention, wish.now, watch)?;
+        self.note_removed(&collected.snapshots, Why::Expired);
+        match collected.after < collected.before {
+            true => vault.take(wish, watch),
+            false => Err(full),
+        }
     }
 
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.

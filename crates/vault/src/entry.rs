@@ -135,11 +135,6 @@ impl Entry {
         }
     }
 
-    /// Mode bits without the kind.
-    pub(crate) fn permissions(&self) -> u32 {
-        self.mode & 0o7777
-    }
-
     /// Is its content, or what is in it, held?
     pub(crate) fn is_held(&self) -> bool {
         self.flags.0 & Flags::NOT_HELD == 0 && self.kind() != Kind::Special
@@ -164,13 +159,6 @@ impl Entry {
     /// Mode, owner and time are the same. The times of links are compared as well.
     pub(crate) fn has_same_marks(&self, other: &Entry) -> bool {
         self.mode == other.mode && self.uid == other.uid && self.gid == other.gid && self.mtime == other.mtime
-    }
-
-    /// Takes over what was learnt of the content of an earlier one.
-    pub(crate) fn keep_content_of(&mut self, earlier: &Entry) {
-        const OF_CONTENT: u16 = Flags::CHUNKED.0 | Flags::ATTRIBUTES.0;
-        self.hash = earlier.hash;
-        self.flags = self.flags.with(Flags(earlier.flags.0 & OF_CONTENT));
     }
 
     /// Marks it where its times are too near to `begun` to tell of a later change. Filesystems that know only whole seconds

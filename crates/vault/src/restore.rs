@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
+use crate::content;
 use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold, Room};
@@ -89,12 +90,7 @@ pub(crate) fn content(
     if !entry.is_held() || !matches!(entry.kind(), Kind::File | Kind::Link) {
         return Ok(None);
     }
-    let mut content = Vec::new();
-    if entry.size > 0 {
-        prepare::read_content(&Packs::open(folder)?, &entry, most, &mut content)?;
-    }
-    content.truncate(most);
-    Ok(Some(content))
+    Ok(Some(content::beginning(&Packs::open(folder)?, &entry, most)?))
 }
 
 fn is_watched(watch: &dyn Watch) -> bool {
@@ -137,7 +133,8 @@ fn bring_back(
         fs::remove_file(&path).map_err(VaultError::io("remove", &path))?;
     }
     if !folder.journal().exists() {
-        stage::remove_all(folder, &held)?;
+        // What cannot be removed now is rubbish that the next command finds.
+        let _it_is_done_all_the_same = stage::remove_all(folder, &held);
     }
     done
 }
@@ -231,7 +228,6 @@ impl Restore<'_> {
                 watch: self.watch,
             })?
         };
-        stages.settle()?;
         let journal = Journal {
             saved: id,
             now: self.choice.now,

@@ -38,6 +38,15 @@ pub(crate) struct Stages {
     homes: Vec<Home>,
 }
 
+/// How things get to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settling {
+    /// One by one, so that nobody waits for what others write. Good for a few files.
+    Each,
+    /// All at once, with everything that waits for this disk. Good for many.
+    All,
+}
+
 /// What can be renamed into each other lies in the same home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Home {
@@ -151,10 +160,14 @@ impl Stages {
         self.all.iter().map(|stage| stage.path.clone()).collect()
     }
 
-    /// Waits until everything in them is on the disk.
-    pub(crate) fn settle(&self) -> Result<(), VaultError> {
+    /// Waits until everything in them is on the disk; only for the names where the files were waited for one by one.
+    pub(crate) fn settle(&self, settling: Settling) -> Result<(), VaultError> {
         for stage in &self.all {
-            settle(&stage.folder).map_err(VaultError::io("write", &stage.path))?;
+            let settled = match settling {
+                Settling::Each => fs::fsync(&stage.folder).map_err(io::Error::from),
+                Settling::All => settle(&stage.folder),
+            };
+            settled.map_err(VaultError::io("write", &stage.path))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use unstuck_judge::Lang;
-use unstuck_vault::{Origin, Rebuildable, Snapshot, Vault, VaultError, Wish};
+use unstuck_vault::{Origin, Rebuildable, Snapshot, VaultError, Wish};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -61,7 +61,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
         now: SystemTime::now(),
     };
     let onlooker = Onlooker::new(lang);
-    let taken = take(&safe, &vault, &wish, &onlooker);
+    let taken = safe.take(&vault, &wish, &onlooker).map_err(CommandError::from);
     onlooker.end();
     let mut snapshot = taken.inspect_err(|error| safe.note_failed(error))?;
     if args.pin {
@@ -78,21 +78,6 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
     }
     safe.expire(&vault);
     Ok(ExitStatus::Success)
-}
-
-/// Takes it; where there is no room, once more after what has expired is gone.
-fn take(safe: &Safe<'_>, vault: &Vault, wish: &Wish, onlooker: &Onlooker) -> Result<Snapshot, CommandError> {
-    match vault.take(wish, onlooker) {
-        Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => {
-            let collected = vault.collect(&safe.retention(), wish.now, onlooker)?;
-            safe.note_removed(&collected.snapshots, crate::safe::Why::Expired);
-            match collected.after < collected.before {
-                true => Ok(vault.take(wish, onlooker)?),
-                false => Err(full.into()),
-            }
-        }
-        taken => Ok(taken?),
-    }
 }
 
 /// What is meant by the paths. The whole disk and the whole home are never taken, nor what the home lies in.

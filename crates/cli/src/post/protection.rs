@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use unstuck_judge::risk::{self, Counts, Risk};
 use unstuck_judge::{Call, fingerprint};
 use unstuck_store::{Asked, Entry, Instead, Mode, SafeCall, SafeDeed, SafeNote, Said, key_of};
-use unstuck_vault::{Coverage, Origin, Progress, Snapshot, SnapshotId, Vault, VaultError, Watch, Wish};
+use unstuck_vault::{Coverage, Origin, Progress, Snapshot, SnapshotId, VaultError, Watch, Wish};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::hook::{Letter, Reply};
 
@@ -161,21 +161,7 @@ impl Post<'_> {
             now: SystemTime::now(),
         };
         let vault = self.safe.open()?;
-        match vault.take(&wish, &until) {
-            // The oldest snapshots make room for the one that is needed now.
-            Err(VaultError::OverBudget { needed, .. }) if self.make_room(&vault, needed) => {
-                Ok(Some(vault.take(&wish, &until)?))
-            }
-            taken => Ok(Some(taken?)),
-        }
-    }
-
-    /// Removes the oldest snapshots until so many bytes have room; says whether any went.
-    fn make_room(&self, vault: &Vault, needed: u64) -> bool {
-        let Some(max_size) = self.safe.settings.max_size.checked_sub(needed) else { return false };
-        let retention = unstuck_vault::Retention { max_size, ..self.safe.retention() };
-        let collected = vault.expire(&retention, SystemTime::now()).unwrap_or_default();
-        !collected.snapshots.is_empty()
+        Ok(Some(self.safe.take(&vault, &wish, &until)?))
     }
 
     /// What becomes of a call whose files could not be saved, or not all of them.
