@@ -281,13 +281,13 @@ impl Play {
         let said: Value = serde_json::from_str(said).unwrap_or_default();
         let keeps_some = said["kept"].as_array().is_some_and(|kept| !kept.is_empty());
         match scene {
-            Scene::Restore | Scene::Redo if is_done => is_one_of(&now, &[&self.new])?,
             // What could not be read could not be saved, so it was not touched; all else was brought back.
             Scene::Restore | Scene::Redo if keeps_some => {
                 if let Some(strange) = now.neither(&self.old, &self.new) {
                     return Err(format!("{strange}, neither old nor new").into());
                 }
             }
+            Scene::Restore | Scene::Redo if is_done => is_one_of(&now, &[&self.new])?,
             _ => is_one_of(&now, &[&self.old, &self.new])?,
         }
         promised.insert(next, now.clone());
