@@ -14,8 +14,8 @@ use unstuck_wire::clean::Clean;
 
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
-use crate::settings::VaultSettings;
-use crate::{moment, removed, snapshot_page};
+use crate::settings::{Key, Layer, VaultSettings};
+use crate::{moment, person, removed, snapshot_page};
 
 /// The folder of the safe, within the one of the store.
 const FOLDER: &str = "vault";
@@ -143,6 +143,9 @@ impl<'a> Safe<'a> {
             Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => full,
             taken => return taken,
         };
+        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
+            return Err(full);
+        }
         let mut retention = self.retention();
         if let VaultError::OverBudget { needed, .. } = &full {
             match retention.max_size.checked_sub(*needed) {
@@ -159,8 +162,23 @@ impl<'a> Safe<'a> {
         }
     }
 
+    /// Fails where an agent would remove snapshots before their time, by limits that it gives itself: flags, or whatever else
+    /// is stronger than a file.
+    pub(crate) fn must_keep_to_its_limits(&self, given: Layer) -> Result<(), CommandError> {
+        let limits = [Key::VaultPerTarget, Key::VaultMaxAge, Key::VaultMaxSize];
+        let is_given = |key| self.cellar.settings.setting(key).layer >= given;
+        match limits.into_iter().any(is_given) {
+            true => person::must_not_be_an_agent(),
+            false => Ok(()),
+        }
+    }
+
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.
     pub(crate) fn expire(&self, vault: &Vault) -> Collected {
+        // Hooks do this, too, with the variables that a person gave their agent.
+        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
+            return Collected::default();
+        }
         let collected = vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default();
         self.note_removed(&collected.snapshots, Why::Expired);
         collected
