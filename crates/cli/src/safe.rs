@@ -141,38 +141,36 @@ impl<'a> Safe<'a> {
     }
 
     /// Takes a snapshot. Where there is no room, what has expired goes, and then the oldest ones for the one that is wanted now.
-    pub(crate) fn take(
-        &self,
-        vault: &Vault,
-        wish: &Wish,
-        watch: &dyn Watch,
-    ) -> Result<Snapshot, CommandError> {
+    pub(crate) fn take(&self, vault: &Vault, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
         let full = match vault.take(wish, watch) {
             Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => full,
-            taken => return Ok(taken?),
+            taken => return taken,
         };
+        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
+            return Err(full);
+        }
         let mut retention = self.retention();
         if let VaultError::OverBudget { needed, .. } = &full {
             match retention.max_size.checked_sub(*needed) {
                 Some(rest) => retention.max_size = rest,
                 // It would not fit into an empty safe: nothing needs to go for it.
-                None => return Err(full.into()),
+                None => return Err(full),
             }
         }
-        self.must_keep_to_its_limits()?;
         let collected = vault.collect(&retention, wish.now, watch)?;
         self.note_removed(&collected.snapshots, Why::Expired);
         match collected.after < collected.before {
-            true => Ok(vault.take(wish, watch)?),
-            false => Err(full.into()),
+            true => vault.take(wish, watch),
+            false => Err(full),
         }
     }
 
-    /// Fails where an agent would remove snapshots before their time, by limits that it gives itself for this run.
-    pub(crate) fn must_keep_to_its_limits(&self) -> Result<(), CommandError> {
+    /// Fails where an agent would remove snapshots before their time, by limits that it gives itself: flags, or whatever else
+    /// is stronger than a file.
+    pub(crate) fn must_keep_to_its_limits(&self, given: Layer) -> Result<(), CommandError> {
         let limits = [Key::VaultPerTarget, Key::VaultMaxAge, Key::VaultMaxSize];
-        let is_of_this_run = |key| self.cellar.settings.setting(key).layer >= Layer::Environment;
-        match limits.into_iter().any(is_of_this_run) {
+        let is_given = |key| self.cellar.settings.setting(key).layer >= given;
+        match limits.into_iter().any(is_given) {
             true => person::must_not_be_an_agent(),
             false => Ok(()),
         }
@@ -180,7 +178,8 @@ impl<'a> Safe<'a> {
 
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.
     pub(crate) fn expire(&self, vault: &Vault) -> Collected {
-        if self.must_keep_to_its_limits().is_err() {
+        // Hooks do this, too, with the variables that a person gave their agent.
+        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
             return Collected::default();
         }
         let collected = vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default();

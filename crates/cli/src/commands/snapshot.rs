@@ -61,7 +61,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
         now: SystemTime::now(),
     };
     let onlooker = Onlooker::new(lang);
-    let taken = safe.take(&vault, &wish, &onlooker);
+    let taken = safe.take(&vault, &wish, &onlooker).map_err(CommandError::from);
     onlooker.end();
     let mut snapshot = taken.inspect_err(|error| safe.note_failed(error))?;
     if args.pin {
