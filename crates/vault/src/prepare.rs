@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::compare::{Chosen, Reach};
 use crate::content;
@@ -312,12 +313,20 @@ impl Shared<'_> {
         let stage = &self.about.stages.all[self.about.places[further.op]];
         let (new, flags) = (further.at.as_slice(), AtFlags::empty());
         let linked = match &further.first {
-            First::Made(old) => fs::linkat(&stage.folder, old.as_slice(), &stage.folder, new, flags).is_ok(),
-            First::Present(path) => tree::open_folder(parent(path))
-                .is_ok_and(|folder| fs::linkat(folder, name(path), &stage.folder, new, flags).is_ok()),
+            First::Made(old) => fs::linkat(&stage.folder, old.as_slice(), &stage.folder, new, flags),
+            First::Present(path) => match tree::open_folder(parent(path)) {
+                Ok(folder) => fs::linkat(folder, name(path), &stage.folder, new, flags),
+                Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+            },
         };
-        if linked {
-            return Ok(());
+        match linked {
+            Ok(()) => return Ok(()),
+            // The disk gave out.
+            Err(error @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => {
+                return Err(VaultError::io("prepare", &to_path(&further.path))(error.into()));
+            }
+            // Some filesystems know no further names, some files have too many, and some are not ours to name.
+            Err(_) => {}
         }
         let open = || match further.at.contains(&b'/') {
             true => fs::openat(&stage.folder, parent(new), tree::FOLDER, Mode::empty()),
@@ -355,7 +364,7 @@ impl Shared<'_> {
     fn make(&self, folder: &OwnedFd, path: &[u8], seen: &Seen<'_>, marks: &Marks) -> Result<(), VaultError> {
         let shown = to_path(path);
         let failed = || VaultError::io("prepare", &shown);
-        let denied = |error: rustix::io::Errno| failed()(error.into());
+        let denied = |error: Errno| failed()(error.into());
         match seen.entry.kind() {
             Kind::File => {
                 let flags =

@@ -56,7 +56,7 @@ pub(crate) fn finish(
     saved: Taken,
     watch: &dyn Watch,
 ) -> Result<Finished, VaultError> {
-    let stages = Stages::find(&journal.stages);
+    let stages = Stages::find(&journal.stages)?;
     let number = journal.saved.0;
     // What lies elsewhere is removed while the journal is still there. From then on it no longer tells what was done.
     let placed = folder.numbered(Room::Stages, number).join("placed");

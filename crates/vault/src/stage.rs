@@ -89,11 +89,12 @@ impl Stages {
         Ok(Stages { all: vec![Stage { path, folder: stage }], homes: vec![home] })
     }
 
-    /// Finds those that an interrupted restore had; nothing where one is gone.
-    pub(crate) fn find(paths: &[PathBuf]) -> Vec<Option<Stage>> {
-        let open = |path: &PathBuf| {
-            let folder = tree::open_folder(path.as_os_str().as_bytes()).ok()?;
-            Some(Stage { path: path.clone(), folder })
+    /// Finds those that an interrupted restore had; nothing where one is gone, because all is done with it.
+    pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<Option<Stage>>, VaultError> {
+        let open = |path: &PathBuf| match tree::open_folder(path.as_os_str().as_bytes()) {
+            Ok(folder) => Ok(Some(Stage { path: path.clone(), folder })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(VaultError::io("open", path)(error)),
         };
         paths.iter().map(open).collect()
     }
@@ -216,10 +217,18 @@ fn nearest(path: &[u8]) -> io::Result<(Vec<u8>, OwnedFd)> {
     loop {
         match tree::open_folder(at) {
             Ok(folder) => return Ok((at.to_vec(), folder)),
-            Err(error) if at == b"/" => return Err(error),
-            Err(_) => at = parent(at),
+            Err(error) if at != b"/" && is_elsewhere(&error) => at = parent(at),
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// Is there no folder that could be opened at a path, whoever asks?
+pub(crate) fn is_elsewhere(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM)
+    )
 }
 
 fn noted(stage: &Path) -> io::Result<Vec<PathBuf>> {
@@ -240,7 +249,10 @@ pub(crate) fn remove_elsewhere(folder: &Folder, number: Number) -> Result<(), Va
             continue;
         }
         // Whatever cannot be reached any more cannot be removed either; it went with the folder that it was in.
-        let Ok(above) = tree::open_folder(parent(path.as_os_str().as_bytes())) else { continue };
+        let above = match tree::open_folder(parent(path.as_os_str().as_bytes())) {
+            Err(error) if is_elsewhere(&error) => continue,
+            above => above.map_err(VaultError::io("open", &path))?,
+        };
         remove_tree(&above, name).map_err(VaultError::io("remove", &path))?;
     }
     Ok(())
