@@ -388,8 +388,7 @@ impl<'a> Planner<'a> {
             return false;
         }
         let told = self.plan.told.len();
-        self.note_links(&path, &want);
-        if want.entry.links < 2 {
+        if !self.note_links(&path, &want) {
             self.note_links(&path, &have);
         }
         match change(&want, &have) {
@@ -437,10 +436,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes what has several names.
-    fn note_links(&mut self, path: &[u8], seen: &Seen<'a>) {
-        if seen.entry.links > 1 && !is_folder(seen) {
+    fn note_links(&mut self, path: &[u8], seen: &Seen<'a>) -> bool {
+        let has_others = seen.entry.links > 1 && !is_folder(seen);
+        if has_others {
             self.linked.push(path.to_vec());
         }
+        has_others
     }
 
     fn tell(&mut self, path: &[u8], change: Change) {
