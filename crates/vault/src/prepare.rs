@@ -15,7 +15,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::compare::{Chosen, Reach};
-use crate::content;
+use crate::content::{self, Share};
 use crate::entry::{Entry, Flags, Kind};
 use crate::error::VaultError;
 use crate::manifest::{FolderView, Manifest, Seen, join};
@@ -33,6 +33,8 @@ const ASK_EVERY: u64 = 128;
 /// For fewer deeds nobody else is called to help.
 const WORTH_SHARING: usize = 8;
 
+/// Several read and write a file that is longer.
+const WORTH_SPLITTING: u64 = 32 << 20;
 /// So many are waited for one by one on their way to the disk.
 const FEW: usize = 16;
 
@@ -59,6 +61,8 @@ pub(crate) struct Preparing<'a> {
     pub(crate) ops: &'a [Op],
     /// Names that files with several names have now, by the stage near them and the inode they had.
     pub(crate) keepers: HashMap<(usize, u64), Vec<u8>>,
+    /// How many things there are in all, for whoever watches.
+    pub(crate) of: u64,
     pub(crate) watch: &'a dyn Watch,
 }
 
@@ -354,7 +358,7 @@ impl Shared<'_> {
     fn ask(&self) -> Result<(), VaultError> {
         let done = self.files.fetch_add(1, Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
-        let progress = Progress { stage: Doing::Preparing, done, of: 0, bytes };
+        let progress = Progress { stage: Doing::Preparing, done, of: self.about.of, bytes };
         match !done.is_multiple_of(ASK_EVERY) || self.about.watch.goes_on(progress) {
             true => Ok(()),
             false => Err(VaultError::Stopped),
@@ -402,15 +406,25 @@ impl Shared<'_> {
         if entry.flags.has(Flags::CHUNKED) || entry.flags.has(Flags::SPARSE) {
             file.set_len(entry.size).map_err(written())?;
         }
-        let mut parts = 0;
-        content::each_part(self.about.packs, entry, |at, part| {
-            content::write(file, entry, at, part).map_err(written())?;
-            self.bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
-            parts += 1;
-            if parts % ASK_EVERY == 0 {
-                self.ask()?;
-            }
-            Ok(true)
+        let some = &|share: Share| {
+            let mut parts = 0;
+            content::each_part(self.about.packs, entry, share, |at, part| {
+                content::write(file, entry, at, part).map_err(written())?;
+                self.bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
+                parts += 1;
+                if parts % ASK_EVERY == 0 {
+                    self.ask()?;
+                }
+                Ok(true)
+            })
+        };
+        let of = if entry.size >= WORTH_SPLITTING { threads() } else { 1 };
+        thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..of).map(|first| scope.spawn(move || some(Share { first, of }))).collect();
+            let own = some(Share { first: 0, of });
+            let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(VaultError::Stopped)));
+            joined.fold(own, Result::and)
         })
     }
 }

@@ -249,6 +249,7 @@ impl Restore<'_> {
                 places: &places,
                 ops: &plan.ops,
                 keepers,
+                of: plan.told.len() as u64,
                 watch: self.watch,
             })?
         };
