@@ -259,7 +259,13 @@ impl Play {
             return Err(in_words("it panicked".into()));
         }
         let is_done = reply.status.success();
-        if !is_done && blow != Blow::Kill && reply.stderr.is_empty() && reply.stdout.is_empty() {
+        // Where nothing can be written any more, neither can words.
+        let can_speak = match blow {
+            Blow::Kill => false,
+            Blow::Fails(_) => true,
+            Blow::FailsFromNowOn(_) => !place.call.starts_with("write"),
+        };
+        if !is_done && can_speak && reply.stderr.is_empty() && reply.stdout.is_empty() {
             return Err(in_words("it failed without a word".into()));
         }
         self.holds(scene, is_done, &reply.stdout).map_err(in_words)?;
