@@ -163,7 +163,7 @@ fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String 
             (false, _) => "",
         };
     }
-    if !dry_run && !restored.done.is_empty() {
+    if restored.verified > 0 {
         let (files, size) = (restored.verified, removed::size(restored.written));
         text += &match lang {
             Lang::En => format!("verified by hash: {} ({size} written)\n", counted(files, ["file", "files"])),

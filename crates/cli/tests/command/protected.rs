@@ -524,7 +524,7 @@ fn a_call_and_its_snapshot_know_each_other() {
     let world = project("");
     call(&world, "claude", &[], "toolu_1", "rm -rf src/deep");
     let [taken] = &snapshots(&world)[..] else { panic!() };
-    assert_eq!((&taken["call"]["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
+    assert_eq!((&taken["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
     let shown = world.run(&["show", "1", "--json"], "").json();
     let saved: Vec<&Value> =
         shown["life"].as_array().unwrap().iter().filter_map(|step| step.get("snapshot")).collect();
