@@ -3,10 +3,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -277,7 +278,7 @@ fn a_person_who_is_there_is_asked() {
     let mut command = world.command(&["hook", "claude"]);
     let mut child = command.env("CLAUDE_CODE_SESSION_ATTENDED", "1").spawn().unwrap();
     let text = payload(&world, "claude", false, "a", "rm -rf data").to_string();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let said = Said::by(child);
     let answer: Value = serde_json::from_str(said.stdout()).unwrap();
     let output = &answer["hookSpecificOutput"];
@@ -395,18 +396,43 @@ fn a_store_that_is_busy_costs_a_call_neither_its_snapshot_nor_its_end() {
     assert_eq!(tree(&world), stood);
 }
 
+/// The hook, run by somebody who may not read everything.
+fn hook_of_nobody(world: &World, payload: &Value) -> Said {
+    let ours = world.command(&["hook", "claude"]);
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let mut command = Command::new(if is_root { "setpriv" } else { "env" });
+    if is_root {
+        assert!(Command::new("chown").args(["-R", "65534"]).arg(world.path("")).status().unwrap().success());
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    }
+    command.arg(ours.get_program()).args(ours.get_args()).current_dir(world.path("")).env_clear();
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).ok();
+    let said = Said::by(child);
+    if is_root {
+        assert!(Command::new("chown").args(["-R", "0"]).arg(world.path("")).status().unwrap().success());
+    }
+    said
+}
+
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let world = project("").with("work/src/locked.txt", "locked\n");
     fs::set_permissions(world.path("work/src/locked.txt"), fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read(world.path("work/src/locked.txt")).is_ok() {
-        // Whoever is root can read everything: then there is nothing to warn of.
-        let said = call(&world, "claude", &[], "a", "rm -rf src");
-        assert_eq!(said.stdout(), "", "{said}");
+    let said = hook_of_nobody(&world, &payload(&world, "claude", false, "a", "rm -rf src"));
+    if said.exit == 126 {
+        writeln!(std::io::stderr(), "SKIPPED: nobody may not reach the program that is tested").unwrap();
         return;
     }
-    let said = call(&world, "claude", &[], "a", "rm -rf src");
-    assert!(said.stdout().contains("locked.txt") && !is_refused(&said), "{said}");
+    let answer: Value = serde_json::from_str(said.stdout()).unwrap_or_else(|_| panic!("{said}"));
+    let told = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(told.contains("could not be read: ") && told.contains("src/locked.txt"), "{told}");
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], Value::Null, "{answer}");
+    let [taken] = &events(&world, "snapshot:taken")[..] else { panic!() };
+    assert_eq!(taken["body"]["partial"], true, "{taken}");
+    assert_eq!(events(&world, "snapshot:failed")[0]["body"]["instead"], "told");
 }
 
 #[test]
@@ -484,7 +510,7 @@ fn a_call_is_protected_where_it_really_acts() {
     unsaid.as_object_mut().unwrap().remove("cwd");
     let mut command = world.command(&["hook", "generic"]);
     let mut child = command.current_dir(world.path("work")).spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), unsaid.to_string().as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(unsaid.to_string().as_bytes()).unwrap();
     assert_eq!(Said::by(child).json()["decision"], "allow");
     let taken = events(&world, "snapshot:taken");
     assert_eq!(taken.len(), 2, "{taken:#?}");
