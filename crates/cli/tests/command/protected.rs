@@ -389,7 +389,10 @@ fn a_store_that_is_busy_costs_a_call_neither_its_snapshot_nor_its_end() {
     database.execute_batch("ROLLBACK").unwrap();
     let stood = tree(&world);
     fs::remove_dir_all(world.path("work/src")).unwrap();
-    world.run(&["hook", "claude"], payload(&world, "claude", true, "b", "rm -rf src").to_string());
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let set = ["--set", "store.wait-before=10ms", "--set", "store.wait-after=10ms", "hook", "claude"];
+    world.run(&set, payload(&world, "claude", true, "b", "rm -rf src").to_string());
+    database.execute_batch("ROLLBACK").unwrap();
     let [taken] = &snapshots(&world)[..] else { panic!("{:?}", snapshots(&world)) };
     assert_eq!(taken["concluded"], true, "{taken}");
     undo(&world, &["b"]);
@@ -550,7 +553,7 @@ fn a_call_and_its_snapshot_know_each_other() {
     let world = project("");
     call(&world, "claude", &[], "toolu_1", "rm -rf src/deep");
     let [taken] = &snapshots(&world)[..] else { panic!() };
-    assert_eq!((&taken["call"]["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
+    assert_eq!((&taken["call"], &taken["concluded"]), (&json!(1), &json!(true)), "{taken}");
     let shown = world.run(&["show", "1", "--json"], "").json();
     let saved: Vec<&Value> =
         shown["life"].as_array().unwrap().iter().filter_map(|step| step.get("snapshot")).collect();
