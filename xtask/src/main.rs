@@ -29,7 +29,8 @@ cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save D
                   [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
-cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn | vault [--binary FILE]]
+cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
+cargo xtask bench vault [--quick | --big] [--image] [--binary FILE] [--write]
                                       how fast it is, beside others in the same run
 cargo xtask fuzz [--seconds N] [TARGET]...
                                       throw garbage at it, a while for each target

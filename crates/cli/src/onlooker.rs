@@ -10,6 +10,9 @@ use unstuck_vault::{Progress as HowFar, Stage, Watch};
 use crate::progress::Progress;
 use crate::removed;
 
+/// How wide the bar is.
+const BAR: u64 = 20;
+
 pub(crate) struct Onlooker {
     lang: Lang,
     line: Mutex<Progress>,
@@ -72,8 +75,36 @@ fn in_words(how_far: HowFar, lang: Lang) -> String {
     };
     let count = match of {
         0 => done.to_string(),
-        of => format!("{done}/{of}"),
+        of => {
+            let full = (done.min(of) * BAR / of) as usize;
+            let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR as usize - full));
+            format!("{bar} {done}/{of}")
+        }
     };
     let size = if bytes > 0 { format!(", {}", removed::size(bytes)) } else { String::new() };
     format!("{deed}: {count}{size}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_it_is_is_told_in_one_line() {
+        let check = |stage, done, of, bytes, lang, expected: &str| {
+            assert_eq!(in_words(HowFar { stage, done, of, bytes }, lang), expected);
+        };
+        check(Stage::Looking, 1200, 0, 0, Lang::En, "looking at files: 1200");
+        check(Stage::Keeping, 5, 10, 20480, Lang::En, "saving: ██████████░░░░░░░░░░ 5/10, 20 KB");
+        check(Stage::Verifying, 12, 10, 0, Lang::Zh, "校验: ████████████████████ 12/10");
+    }
+
+    #[test]
+    fn it_goes_on_until_somebody_has_enough() {
+        let onlooker = Onlooker::new(Lang::En);
+        let how_far = HowFar { stage: Stage::Looking, done: 1, of: 0, bytes: 0 };
+        assert!(onlooker.goes_on(how_far));
+        onlooker.has_enough.store(true, Ordering::Relaxed);
+        assert!(!onlooker.goes_on(how_far));
+    }
 }

@@ -135,10 +135,17 @@ fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String 
         }
         (false, false, Lang::Zh) => format!("已从 {id} 恢复 {count} 个路径：\n"),
     };
-    for difference in restored.done.iter().take(LISTED) {
-        text += &format!("  {}  {}\n", shown(&difference.path), brought_back(difference.change, lang));
+    let folded = folded(&restored.done);
+    for (difference, below) in folded.iter().take(LISTED) {
+        let inside = match (below, lang) {
+            (0, _) => String::new(),
+            (below, Lang::En) => format!(" with {} in it", counted(*below, ["path", "paths"])),
+            (below, Lang::Zh) => format!("（内含 {below} 个路径）"),
+        };
+        text +=
+            &format!("  {}{inside}  {}\n", shown(&difference.path), brought_back(difference.change, lang));
     }
-    text += &and_more(restored.done.len(), lang);
+    text += &and_more(folded.len(), lang);
     if !restored.kept.is_empty() {
         let kept = restored.kept.len() as u64;
         text += &match lang {
@@ -156,7 +163,7 @@ fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String 
             (false, _) => "",
         };
     }
-    if !dry_run && !restored.done.is_empty() {
+    if restored.verified > 0 {
         let (files, size) = (restored.verified, removed::size(restored.written));
         text += &match lang {
             Lang::En => format!("verified by hash: {} ({size} written)\n", counted(files, ["file", "files"])),
@@ -174,6 +181,22 @@ fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String 
         };
     }
     text
+}
+
+/// Whole folders that came or went, each as one line with how much is in it.
+fn folded(done: &[Difference]) -> Vec<(&Difference, u64)> {
+    let mut folded: Vec<(&Difference, u64)> = Vec::new();
+    for difference in done {
+        let is_whole =
+            |change| matches!(change, Change::Added | Change::Removed) && change == difference.change;
+        match folded.last_mut() {
+            Some((above, below)) if is_whole(above.change) && difference.path.starts_with(&above.path) => {
+                *below += 1;
+            }
+            Some(_) | None => folded.push((difference, 0)),
+        }
+    }
+    folded
 }
 
 fn and_more(count: usize, lang: Lang) -> String {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use glob::Pattern;
 use unstuck_judge::Lang;
 use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
 use unstuck_vault::{
@@ -14,8 +15,8 @@ use unstuck_wire::clean::Clean;
 
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
-use crate::settings::VaultSettings;
-use crate::{moment, removed, snapshot_page};
+use crate::settings::{Key, Layer, VaultSettings};
+use crate::{moment, person, removed, snapshot_page};
 
 /// The folder of the safe, within the one of the store.
 const FOLDER: &str = "vault";
@@ -132,9 +133,11 @@ impl<'a> Safe<'a> {
         Ok(Some(SafeSeen { snapshots: snapshots.len() as u64, bytes: vault.size()?, oldest, amiss }))
     }
 
-    /// Patterns of paths that are never taken.
+    /// Patterns of paths that are never taken: what the settings name, and all that is ours. A database that is in use must not
+    /// be put back under those who use it.
     pub(crate) fn never(&self) -> Vec<String> {
-        self.settings.never.clone()
+        let own = self.cellar.folder().ok().and_then(|folder| Some(Pattern::escape(folder.to_str()?)));
+        self.settings.never.iter().cloned().chain(own).collect()
     }
 
     /// Takes a snapshot. Where there is no room, what has expired goes, and then the oldest ones for the one that is wanted now.
@@ -143,6 +146,9 @@ impl<'a> Safe<'a> {
             Err(full @ (VaultError::OverBudget { .. } | VaultError::DiskFull { .. })) => full,
             taken => return taken,
         };
+        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
+            return Err(full);
+        }
         let mut retention = self.retention();
         if let VaultError::OverBudget { needed, .. } = &full {
             match retention.max_size.checked_sub(*needed) {
@@ -159,8 +165,23 @@ impl<'a> Safe<'a> {
         }
     }
 
+    /// Fails where an agent would remove snapshots before their time, by limits that it gives itself: flags, or whatever else
+    /// is stronger than a file.
+    pub(crate) fn must_keep_to_its_limits(&self, given: Layer) -> Result<(), CommandError> {
+        let limits = [Key::VaultPerTarget, Key::VaultMaxAge, Key::VaultMaxSize];
+        let is_given = |key| self.cellar.settings.setting(key).layer >= given;
+        match limits.into_iter().any(is_given) {
+            true => person::must_not_be_an_agent(),
+            false => Ok(()),
+        }
+    }
+
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.
     pub(crate) fn expire(&self, vault: &Vault) -> Collected {
+        // Hooks do this, too, with the variables that a person gave their agent.
+        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
+            return Collected::default();
+        }
         let collected = vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default();
         self.note_removed(&collected.snapshots, Why::Expired);
         collected

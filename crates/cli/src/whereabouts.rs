@@ -16,10 +16,13 @@ pub(crate) fn folder() -> Result<PathBuf, CommandError> {
         .ok_or(CommandError::NoPlace(NoPlace::WorkingFolderGone))
 }
 
-/// What is worked on here: the git work tree that holds the working folder, or the folder itself.
-pub(crate) fn project() -> Result<PathBuf, CommandError> {
+/// What is worked on here: the git work tree that holds the working folder, or the folder itself. A home that is a repository,
+/// as some keep their settings, is no project.
+pub(crate) fn project(home: Option<&Path>) -> Result<PathBuf, CommandError> {
     let folder = folder()?;
-    let tree = folder.ancestors().find(|above| above.join(".git").exists());
+    let home = home.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
+    let is_project = |above: &&Path| home.as_deref().is_none_or(|home| !home.starts_with(above));
+    let tree = folder.ancestors().take_while(is_project).find(|above| above.join(".git").exists());
     Ok(tree.map(Path::to_owned).unwrap_or(folder))
 }
 

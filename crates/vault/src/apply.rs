@@ -18,7 +18,7 @@ use crate::marks::{self, Marks};
 use crate::plan::{Deed, FolderMark, to_path};
 use crate::prepare::slot;
 use crate::restored::KeptBecause;
-use crate::stage::{Stage, name, parent};
+use crate::stage::{Stage, is_elsewhere, name, parent};
 use crate::tree;
 use crate::watch::{Progress, Stage as Doing, Watch};
 
@@ -102,7 +102,10 @@ fn stopped(path: &[u8], source: io::Error) -> VaultError {
 
 /// Makes a folder above a scope again. Where somebody made it meanwhile, that is fine.
 fn make_above(path: &[u8]) -> Result<(), VaultError> {
-    let Ok(folder) = tree::open_folder(parent(path)) else { return Ok(()) };
+    let folder = match tree::open_folder(parent(path)) {
+        Err(error) if is_elsewhere(&error) => return Ok(()),
+        folder => folder.map_err(|error| stopped(path, error))?,
+    };
     match fs::mkdirat(&folder, name(path), Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST | Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(()),
         Err(error) => Err(stopped(path, error.into())),

@@ -273,11 +273,18 @@ impl<'a> Reading<'a> {
             let file = tree::open_folder(&at).map_err(|_| Outcome::Gone);
             let file = match file.and_then(|folder| self.open(&folder, &name, listed, is_git)) {
                 Ok(file) => file,
-                Err(Outcome::Lost(flag)) => return Ok(lose(listed, flag)),
-                Err(Outcome::Gone | Outcome::Kept | Outcome::Big) => return Ok(self.gone(listed)),
+                Err(Outcome::Lost(flag)) => {
+                    lose(listed, flag);
+                    return Ok(());
+                }
+                Err(Outcome::Gone | Outcome::Kept | Outcome::Big) => {
+                    self.gone(listed);
+                    return Ok(());
+                }
             };
             let Some(hashes) = self.parts(&file, &listed.entry)? else {
-                return Ok(lose(listed, Flags::UNREADABLE));
+                lose(listed, Flags::UNREADABLE);
+                return Ok(());
             };
             if self.is_still(&file, listed) {
                 let mut batch = Batch::default();

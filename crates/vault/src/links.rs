@@ -93,6 +93,8 @@ impl<'a> Names<'a> {
                         groups.push(group.clone());
                     }
                 }
+                // Something else is wanted here, and made without any of this.
+                Some(_) | None if was.entry.kind() == Kind::Folder => {}
                 Some(_) | None => groups.push(vec![path.clone()]),
             }
         }

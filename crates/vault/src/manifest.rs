@@ -83,7 +83,7 @@ struct Place {
 }
 
 /// A manifest with all those below it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Manifest {
     layers: Vec<Arc<Layer>>,
     folders: HashMap<Vec<u8>, Place>,

@@ -126,8 +126,9 @@ impl Marks {
     /// Sets them on a pipe in somebody's tree, without opening it: whoever waits at its other end would notice.
     pub(crate) fn give_to_pipe(&self, folder: impl AsFd, name: &[u8], inode: u64) -> io::Result<()> {
         let pipe = grip(folder.as_fd(), name, inode)?;
-        fs::chmod(grip_path(&pipe), self.mode_for(true))?;
-        self.give_by_name(folder, name, false)
+        // A change of owner takes away some of the mode.
+        self.give_by_name(folder, name, false)?;
+        Ok(fs::chmod(grip_path(&pipe), self.mode_for(true))?)
     }
 }
 

@@ -80,6 +80,8 @@ pub(crate) struct Lists<'a> {
     pub(crate) left: Option<&'a Manifest>,
     /// Its changes are taken back even where somebody else wrote over them.
     pub(crate) force: bool,
+    /// What differs from what the call left, and says the same.
+    pub(crate) excused: &'a [Vec<u8>],
     pub(crate) chosen: &'a Chosen,
 }
 
@@ -182,7 +184,7 @@ impl<'a> Planner<'a> {
         {
             return self.folder(path, want, have, left, reach);
         }
-        match (self.verdict(want, have, left, is_doomed), want, have) {
+        match (self.verdict(&path, want, have, left, is_doomed), want, have) {
             (_, None, None) => false,
             (Verdict::NotTheirs, want, _) => {
                 if is_doomed || self.has_lost_its_folder(&path, want, left) {
@@ -199,6 +201,7 @@ impl<'a> Planner<'a> {
 
     fn verdict(
         &self,
+        path: &[u8],
         want: Option<Seen<'a>>,
         have: Option<Seen<'a>>,
         left: Left<Seen<'a>>,
@@ -209,6 +212,7 @@ impl<'a> Planner<'a> {
             true if is_doomed && self.lists.force => Verdict::Change,
             true => Verdict::NotTheirs,
             false if self.lists.force || is_same(have, left) || is_same(have, want) => Verdict::Change,
+            false if self.lists.excused.iter().any(|excused| excused == path) => Verdict::Change,
             false => Verdict::Since,
         }
     }
@@ -384,8 +388,7 @@ impl<'a> Planner<'a> {
             return false;
         }
         let told = self.plan.told.len();
-        self.note_links(&path, &want);
-        if want.entry.links < 2 {
+        if !self.note_links(&path, &want) {
             self.note_links(&path, &have);
         }
         match change(&want, &have) {
@@ -433,10 +436,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes what has several names.
-    fn note_links(&mut self, path: &[u8], seen: &Seen<'a>) {
-        if seen.entry.links > 1 && !is_folder(seen) {
+    fn note_links(&mut self, path: &[u8], seen: &Seen<'a>) -> bool {
+        let has_others = seen.entry.links > 1 && !is_folder(seen);
+        if has_others {
             self.linked.push(path.to_vec());
         }
+        has_others
     }
 
     fn tell(&mut self, path: &[u8], change: Change) {

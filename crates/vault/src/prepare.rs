@@ -6,33 +6,37 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::compare::{Chosen, Reach};
-use crate::entry::{Entry, Flags, HOLE, Hash, Kind};
+use crate::content::{self, Share};
+use crate::entry::{Entry, Flags, Kind};
 use crate::error::VaultError;
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
 use crate::pack::Packs;
 use crate::plan::{Deed, FolderMark, Op, to_path};
 use crate::restored::{Kept, KeptBecause};
-use crate::stage::{Stages, name, parent};
+use crate::stage::{Settling, Stages, name, parent};
 use crate::tree;
+use crate::walk::threads;
 use crate::watch::{Progress, Stage as Doing, Watch};
 
-/// The length of one part of a big file.
-const CHUNK: u64 = 1 << 20;
-/// What filesystems store at once: so much of nothing but zeros is left out.
-const BLOCK: usize = 4096;
 /// Whoever watches is asked once in so many files.
 const ASK_EVERY: u64 = 128;
 /// For fewer deeds nobody else is called to help.
 const WORTH_SHARING: usize = 8;
+
+/// Several read and write a file that is longer.
+const WORTH_SPLITTING: u64 = 32 << 20;
+/// So many are waited for one by one on their way to the disk.
+const FEW: usize = 16;
 
 /// What was made ready.
 #[derive(Debug, Default)]
@@ -57,6 +61,8 @@ pub(crate) struct Preparing<'a> {
     pub(crate) ops: &'a [Op],
     /// Names that files with several names have now, by the stage near them and the inode they had.
     pub(crate) keepers: HashMap<(usize, u64), Vec<u8>>,
+    /// How many things there are in all, for whoever watches.
+    pub(crate) of: u64,
     pub(crate) watch: &'a dyn Watch,
 }
 
@@ -74,6 +80,7 @@ struct Queue {
 
 struct Shared<'a> {
     about: &'a Preparing<'a>,
+    settling: Settling,
     queue: Mutex<Queue>,
     news: Condvar,
     is_over: AtomicBool,
@@ -113,13 +120,7 @@ struct Further {
     first: First,
 }
 
-/// Why something was not made.
-enum Trouble {
-    Damaged,
-    Other(VaultError),
-}
-
-/// Makes everything ready.
+/// Makes everything ready. When it returns, all of it is on the disk.
 pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
     let job = |(number, op)| is_made(op).then_some(Job::Op(number));
     let mut jobs: Vec<Job> = about.ops.iter().enumerate().filter_map(job).collect();
@@ -129,8 +130,10 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
         true => threads(),
         false => 1,
     };
+    let settling = if has_trees || jobs.len() > FEW { Settling::All } else { Settling::Each };
     let shared = Shared {
         about,
+        settling,
         queue: Mutex::new(Queue { jobs, at_work: 0, error: None }),
         news: Condvar::new(),
         is_over: AtomicBool::new(false),
@@ -162,6 +165,7 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
     let Found { mut prepared, folders, moved, .. } = found;
     prepared.written = bytes;
     finish_folders(about, folders)?;
+    about.stages.settle(settling)?;
     for (number, _) in about.ops.iter().enumerate().filter(|(_, op)| is_made(op)) {
         let stage = &about.stages.all[about.places[number]];
         let found =
@@ -265,14 +269,14 @@ impl Shared<'_> {
             return Ok(());
         }
         let marks = Marks::of(seen);
-        match self.make(folder, seen, &marks) {
+        match self.make(folder, path, seen, &marks) {
             Ok(()) => {}
-            Err(Trouble::Damaged) => {
+            Err(VaultError::Damaged { .. }) => {
                 let kept = Kept { path: to_path(path), because: KeptBecause::Damaged };
                 lock(&self.found).prepared.kept.push(kept);
                 return Ok(());
             }
-            Err(Trouble::Other(error)) => return Err(error),
+            Err(error) => return Err(error),
         }
         if seen.entry.kind() == Kind::Folder {
             let place = self.about.places[op];
@@ -313,12 +317,20 @@ impl Shared<'_> {
         let stage = &self.about.stages.all[self.about.places[further.op]];
         let (new, flags) = (further.at.as_slice(), AtFlags::empty());
         let linked = match &further.first {
-            First::Made(old) => fs::linkat(&stage.folder, old.as_slice(), &stage.folder, new, flags).is_ok(),
-            First::Present(path) => tree::open_folder(parent(path))
-                .is_ok_and(|folder| fs::linkat(folder, name(path), &stage.folder, new, flags).is_ok()),
+            First::Made(old) => fs::linkat(&stage.folder, old.as_slice(), &stage.folder, new, flags),
+            First::Present(path) => match tree::open_folder(parent(path)) {
+                Ok(folder) => fs::linkat(folder, name(path), &stage.folder, new, flags),
+                Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+            },
         };
-        if linked {
-            return Ok(());
+        match linked {
+            Ok(()) => return Ok(()),
+            // The disk gave out.
+            Err(error @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => {
+                return Err(VaultError::io("prepare", &to_path(&further.path))(error.into()));
+            }
+            // Some filesystems know no further names, some files have too many, and some are not ours to name.
+            Err(_) => {}
         }
         let open = || match further.at.contains(&b'/') {
             true => fs::openat(&stage.folder, parent(new), tree::FOLDER, Mode::empty()),
@@ -346,144 +358,75 @@ impl Shared<'_> {
     fn ask(&self) -> Result<(), VaultError> {
         let done = self.files.fetch_add(1, Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
-        let progress = Progress { stage: Doing::Preparing, done, of: 0, bytes };
+        let progress = Progress { stage: Doing::Preparing, done, of: self.about.of, bytes };
         match !done.is_multiple_of(ASK_EVERY) || self.about.watch.goes_on(progress) {
             true => Ok(()),
             false => Err(VaultError::Stopped),
         }
     }
 
-    fn make(&self, folder: &OwnedFd, seen: &Seen<'_>, marks: &Marks) -> Result<(), Trouble> {
-        let shown = to_path(seen.name);
-        let failed = |error: io::Error| Trouble::Other(VaultError::io("prepare", &shown)(error));
-        let denied = |error: rustix::io::Errno| failed(error.into());
+    fn make(&self, folder: &OwnedFd, path: &[u8], seen: &Seen<'_>, marks: &Marks) -> Result<(), VaultError> {
+        let shown = to_path(path);
+        let failed = || VaultError::io("prepare", &shown);
+        let denied = |error: Errno| failed()(error.into());
         match seen.entry.kind() {
             Kind::File => {
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = fs::openat(folder, seen.name, flags, Mode::RUSR | Mode::WUSR).map_err(denied)?;
                 let file = File::from(file);
-                if let Err(trouble) = self.write(&file, &seen.entry) {
+                if let Err(error) = self.write(&file, &seen.entry, &shown) {
                     let _the_stage_goes_anyway = fs::unlinkat(folder, seen.name, AtFlags::empty());
-                    return Err(trouble);
+                    return Err(error);
                 }
-                marks.give(&file).map_err(failed)
+                marks.give(&file).map_err(failed())?;
+                match self.settling {
+                    Settling::Each => file.sync_all().map_err(failed()),
+                    Settling::All => Ok(()),
+                }
             }
             Kind::Link => {
                 let mut target = Vec::new();
-                self.read(&seen.entry.hash, &mut target)?;
+                self.about.packs.read(&seen.entry.hash, &mut target)?;
                 fs::symlinkat(target.as_slice(), folder, seen.name).map_err(denied)?;
-                marks.give_by_name(folder, seen.name, false).map_err(failed)
+                marks.give_by_name(folder, seen.name, false).map_err(failed())
             }
             Kind::Folder => fs::mkdirat(folder, seen.name, Mode::RWXU).map_err(denied),
             Kind::Fifo => {
                 fs::mkfifoat(folder, seen.name, Mode::RUSR).map_err(denied)?;
-                marks.give_by_name(folder, seen.name, true).map_err(failed)
+                marks.give_by_name(folder, seen.name, true).map_err(failed())
             }
             Kind::Absent | Kind::Special => Ok(()),
         }
     }
 
-    fn read(&self, hash: &Hash, content: &mut Vec<u8>) -> Result<(), Trouble> {
-        match self.about.packs.read(hash, content) {
-            Err(VaultError::Damaged { .. }) => Err(Trouble::Damaged),
-            Err(error) => Err(Trouble::Other(error)),
-            Ok(()) => Ok(()),
-        }
-    }
-
     /// Writes the content of a file.
-    fn write(&self, file: &File, entry: &Entry) -> Result<(), Trouble> {
-        let failed =
-            |error| Trouble::Other(VaultError::io("write", std::path::Path::new("the stage"))(error));
-        let mut content = Vec::new();
-        if entry.size == 0 {
-            return Ok(());
+    fn write(&self, file: &File, entry: &Entry, shown: &Path) -> Result<(), VaultError> {
+        let written = || VaultError::io("write", shown);
+        if entry.flags.has(Flags::CHUNKED) || entry.flags.has(Flags::SPARSE) {
+            file.set_len(entry.size).map_err(written())?;
         }
-        if !entry.flags.has(Flags::CHUNKED) {
-            self.read(&entry.hash, &mut content)?;
-            self.bytes.fetch_add(content.len() as u64, Ordering::Relaxed);
-            return match entry.flags.has(Flags::SPARSE) {
-                true => {
-                    write_sparse(file, &content, 0).and_then(|()| file.set_len(entry.size)).map_err(failed)
+        let some = &|share: Share| {
+            let mut parts = 0;
+            content::each_part(self.about.packs, entry, share, |at, part| {
+                content::write(file, entry, at, part).map_err(written())?;
+                self.bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
+                parts += 1;
+                if parts % ASK_EVERY == 0 {
+                    self.ask()?;
                 }
-                false => file.write_all_at(&content, 0).map_err(failed),
-            };
-        }
-        let mut parts = Vec::new();
-        self.read(&entry.hash, &mut parts)?;
-        file.set_len(entry.size).map_err(failed)?;
-        for (number, part) in parts.as_chunks::<32>().0.iter().enumerate() {
-            let at = number as u64 * CHUNK;
-            if *part == HOLE {
-                continue;
-            }
-            self.read(part, &mut content)?;
-            if content.len() as u64 > entry.size.saturating_sub(at) {
-                return Err(Trouble::Damaged);
-            }
-            match entry.flags.has(Flags::SPARSE) {
-                true => write_sparse(file, &content, at).map_err(failed)?,
-                false => file.write_all_at(&content, at).map_err(failed)?,
-            }
-            self.bytes.fetch_add(content.len() as u64, Ordering::Relaxed);
-            if number as u64 % ASK_EVERY == ASK_EVERY - 1 {
-                self.ask().map_err(Trouble::Other)?;
-            }
-        }
-        Ok(())
+                Ok(true)
+            })
+        };
+        let of = if entry.size >= WORTH_SPLITTING { threads() } else { 1 };
+        thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..of).map(|first| scope.spawn(move || some(Share { first, of }))).collect();
+            let own = some(Share { first: 0, of });
+            let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(VaultError::Stopped)));
+            joined.fold(own, Result::and)
+        })
     }
-}
-
-/// Reads the content of a file, or at least its first `most` bytes.
-pub(crate) fn read_content(
-    packs: &Packs,
-    entry: &Entry,
-    most: usize,
-    content: &mut Vec<u8>,
-) -> Result<(), VaultError> {
-    if !entry.flags.has(Flags::CHUNKED) {
-        return packs.read(&entry.hash, content);
-    }
-    let (mut parts, mut part) = (Vec::new(), Vec::new());
-    packs.read(&entry.hash, &mut parts)?;
-    for (number, hash) in parts.as_chunks::<32>().0.iter().enumerate() {
-        let at = number as u64 * CHUNK;
-        if content.len() >= most {
-            break;
-        }
-        match *hash == HOLE {
-            true => {
-                let length = CHUNK.min(entry.size.saturating_sub(at));
-                content.resize(content.len() + usize::try_from(length).unwrap_or(0), 0);
-            }
-            false => {
-                packs.read(hash, &mut part)?;
-                content.extend_from_slice(&part);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Writes what is not zero, and leaves holes for the rest.
-fn write_sparse(file: &File, content: &[u8], at: u64) -> io::Result<()> {
-    let mut from = 0;
-    while from < content.len() {
-        let is_empty =
-            |from: usize| content[from..content.len().min(from + BLOCK)].iter().all(|byte| *byte == 0);
-        if is_empty(from) {
-            from += BLOCK;
-            continue;
-        }
-        let mut to = from + BLOCK;
-        while to < content.len() && !is_empty(to) {
-            to += BLOCK;
-        }
-        file.write_all_at(&content[from..to.min(content.len())], at + from as u64)?;
-        from = to;
-    }
-    Ok(())
 }
 
 /// Marks the folders in the stages, those inside others first.
@@ -502,10 +445,6 @@ fn finish_folders(
         mark().map_err(VaultError::io("prepare", &stage.path))?;
     }
     Ok(())
-}
-
-fn threads() -> usize {
-    thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -44,7 +44,9 @@ pub(crate) fn recover_alone(folder: &Folder, alone: &Held) -> Result<(), VaultEr
         let manifest = Manifest::read(folder, stored.before)?;
         finish(folder, &journal, Taken { stored, manifest }, &Unwatched)?;
     }
-    stage::remove_all(folder, alone)
+    // Rubbish that cannot be removed is in nobody's way.
+    let _it_is_tried_again = stage::remove_all(folder, alone);
+    Ok(())
 }
 
 /// Carries out what the journal says, records what is there then, and removes the journal.
@@ -54,7 +56,7 @@ pub(crate) fn finish(
     saved: Taken,
     watch: &dyn Watch,
 ) -> Result<Finished, VaultError> {
-    let stages = Stages::find(&journal.stages);
+    let stages = Stages::find(&journal.stages)?;
     let number = journal.saved.0;
     // What lies elsewhere is removed while the journal is still there. From then on it no longer tells what was done.
     let placed = folder.numbered(Room::Stages, number).join("placed");

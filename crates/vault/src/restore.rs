@@ -3,13 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
+use crate::content;
 use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold, Room};
+use crate::git_index;
 use crate::journal::{Journal, Old, Step};
 use crate::manifest::{Manifest, Seen, is_at_or_below, join};
 use crate::marks::Marks;
@@ -68,7 +71,7 @@ pub(crate) fn differences(
     // Nothing is kept of this look, so it does not matter when it was.
     let have = take::look(folder, &stored, std::time::SystemTime::UNIX_EPOCH, watch)?;
     let chosen = Chosen::of(paths);
-    let lists = Lists { want: &want, have: &have, left: None, force: false, chosen: &chosen };
+    let lists = Lists { want: &want, have: &have, left: None, force: false, excused: &[], chosen: &chosen };
     let mut told = plan::plan(lists).told;
     told.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(told)
@@ -81,7 +84,6 @@ pub(crate) fn content(
     path: &Path,
     most: usize,
 ) -> Result<Option<Vec<u8>>, VaultError> {
-    use std::os::unix::ffi::OsStrExt;
     let _shared = folder.hold(Hold::Shared, || true)?;
     let want = Manifest::read(folder, StoredSnapshot::read(folder, id)?.before)?;
     let Some(seen) = there(want.find(path.as_os_str().as_bytes())) else { return Ok(None) };
@@ -89,12 +91,7 @@ pub(crate) fn content(
     if !entry.is_held() || !matches!(entry.kind(), Kind::File | Kind::Link) {
         return Ok(None);
     }
-    let mut content = Vec::new();
-    if entry.size > 0 {
-        prepare::read_content(&Packs::open(folder)?, &entry, most, &mut content)?;
-    }
-    content.truncate(most);
-    Ok(Some(content))
+    Ok(Some(content::beginning(&Packs::open(folder)?, &entry, most)?))
 }
 
 fn is_watched(watch: &dyn Watch) -> bool {
@@ -137,7 +134,8 @@ fn bring_back(
         fs::remove_file(&path).map_err(VaultError::io("remove", &path))?;
     }
     if !folder.journal().exists() {
-        stage::remove_all(folder, &held)?;
+        // What cannot be removed now is rubbish that the next command finds.
+        let _it_is_done_all_the_same = stage::remove_all(folder, &held);
     }
     done
 }
@@ -155,7 +153,30 @@ struct Restore<'a> {
 impl Restore<'_> {
     fn plan(&self, have: &Manifest) -> Plan {
         let (want, left, chosen) = (self.want, self.left, self.chosen);
-        plan::plan(Lists { want, have, left, force: self.choice.force, chosen })
+        let lists = Lists { want, have, left, force: self.choice.force, excused: &[], chosen };
+        let plan = plan::plan(lists);
+        let excused = self.excused(&plan);
+        match excused.is_empty() {
+            true => plan,
+            false => plan::plan(Lists { excused: &excused, ..lists }),
+        }
+    }
+
+    /// What somebody wrote again since without saying anything else: git does so with its index whenever it is asked how things
+    /// stand, which is what people do first after a mishap.
+    fn excused(&self, plan: &Plan) -> Vec<Vec<u8>> {
+        let since = plan.kept.iter().filter(|kept| kept.because == KeptBecause::ChangedSince);
+        let indexes = since.map(|kept| kept.path.as_os_str().as_bytes()).filter(|path| is_git_index(path));
+        let says_the_same = |path: &&[u8]| -> Option<bool> {
+            let left = there(self.left?.find(path))?;
+            let content = content::beginning(&Packs::open(self.folder).ok()?, &left.entry, INDEX_MAX).ok()?;
+            let mut present = Vec::new();
+            let file =
+                tree::open_folder(parent(path)).and_then(|folder| tree::open_file(&folder, name(path)));
+            fs::File::from(file.ok()?).take(INDEX_MAX as u64).read_to_end(&mut present).ok()?;
+            Some(git_index::says_the_same(&content, &present))
+        };
+        indexes.filter(|path| says_the_same(path) == Some(true)).map(<[u8]>::to_vec).collect()
     }
 
     /// Says what would be done.
@@ -228,10 +249,10 @@ impl Restore<'_> {
                 places: &places,
                 ops: &plan.ops,
                 keepers,
+                of: plan.told.len() as u64,
                 watch: self.watch,
             })?
         };
-        stages.settle()?;
         let journal = Journal {
             saved: id,
             now: self.choice.now,
@@ -405,6 +426,13 @@ impl Verified<'_> {
             },
         }
     }
+}
+
+/// An index longer than this is not read.
+const INDEX_MAX: usize = 256 << 20;
+
+fn is_git_index(path: &[u8]) -> bool {
+    name(path) == b"index" && path.split(|byte| *byte == b'/').any(|part| part == b".git")
 }
 
 /// What a deed that is not done would have done besides its own path.

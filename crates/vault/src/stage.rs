@@ -38,6 +38,15 @@ pub(crate) struct Stages {
     homes: Vec<Home>,
 }
 
+/// How things get to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settling {
+    /// One by one, so that nobody waits for what others write. Good for a few files.
+    Each,
+    /// All at once, with everything that waits for this disk. Good for many.
+    All,
+}
+
 /// What can be renamed into each other lies in the same home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Home {
@@ -80,11 +89,12 @@ impl Stages {
         Ok(Stages { all: vec![Stage { path, folder: stage }], homes: vec![home] })
     }
 
-    /// Finds those that an interrupted restore had; nothing where one is gone.
-    pub(crate) fn find(paths: &[PathBuf]) -> Vec<Option<Stage>> {
-        let open = |path: &PathBuf| {
-            let folder = tree::open_folder(path.as_os_str().as_bytes()).ok()?;
-            Some(Stage { path: path.clone(), folder })
+    /// Finds those that an interrupted restore had; nothing where one is gone, because all is done with it.
+    pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<Option<Stage>>, VaultError> {
+        let open = |path: &PathBuf| match tree::open_folder(path.as_os_str().as_bytes()) {
+            Ok(folder) => Ok(Some(Stage { path: path.clone(), folder })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(VaultError::io("open", path)(error)),
         };
         paths.iter().map(open).collect()
     }
@@ -151,10 +161,14 @@ impl Stages {
         self.all.iter().map(|stage| stage.path.clone()).collect()
     }
 
-    /// Waits until everything in them is on the disk.
-    pub(crate) fn settle(&self) -> Result<(), VaultError> {
+    /// Waits until everything in them is on the disk; only for the names where the files were waited for one by one.
+    pub(crate) fn settle(&self, settling: Settling) -> Result<(), VaultError> {
         for stage in &self.all {
-            settle(&stage.folder).map_err(VaultError::io("write", &stage.path))?;
+            let settled = match settling {
+                Settling::Each => fs::fsync(&stage.folder).map_err(io::Error::from),
+                Settling::All => settle(&stage.folder),
+            };
+            settled.map_err(VaultError::io("write", &stage.path))?;
         }
         Ok(())
     }
@@ -203,10 +217,18 @@ fn nearest(path: &[u8]) -> io::Result<(Vec<u8>, OwnedFd)> {
     loop {
         match tree::open_folder(at) {
             Ok(folder) => return Ok((at.to_vec(), folder)),
-            Err(error) if at == b"/" => return Err(error),
-            Err(_) => at = parent(at),
+            Err(error) if at != b"/" && is_elsewhere(&error) => at = parent(at),
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// Is there no folder that could be opened at a path, whoever asks?
+pub(crate) fn is_elsewhere(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM)
+    )
 }
 
 fn noted(stage: &Path) -> io::Result<Vec<PathBuf>> {
@@ -227,7 +249,10 @@ pub(crate) fn remove_elsewhere(folder: &Folder, number: Number) -> Result<(), Va
             continue;
         }
         // Whatever cannot be reached any more cannot be removed either; it went with the folder that it was in.
-        let Ok(above) = tree::open_folder(parent(path.as_os_str().as_bytes())) else { continue };
+        let above = match tree::open_folder(parent(path.as_os_str().as_bytes())) {
+            Err(error) if is_elsewhere(&error) => continue,
+            above => above.map_err(VaultError::io("open", &path))?,
+        };
         remove_tree(&above, name).map_err(VaultError::io("remove", &path))?;
     }
     Ok(())

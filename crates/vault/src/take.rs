@@ -98,7 +98,9 @@ pub(crate) fn conclude_where(
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
     let Taken { stored, manifest } = taken;
-    let (scopes, like) = again(folder, &stored)?;
+    let scopes: Vec<Vec<u8>> = stored.scopes().collect();
+    // What was saved before a restore left out what the restored one did.
+    let like = matches!(stored.to_snapshot().origin, Origin::Restore { .. }).then(|| manifest.clone());
     let policy = policy(folder, &stored, like.as_ref());
     let known = Known::new(Some(stored.before), manifest, true);
     let seen = See { folder, scopes: &scopes, extent, policy: &policy, now, watch }.keep(known, reserve)?;
@@ -123,25 +125,13 @@ pub(crate) fn look(
     now: SystemTime,
     watch: &dyn Watch,
 ) -> Result<Manifest, VaultError> {
-    let (scopes, _) = again(folder, stored)?;
+    let scopes: Vec<Vec<u8>> = stored.scopes().collect();
     let like = Manifest::read(folder, stored.before)?;
     let policy = policy(folder, stored, Some(&like));
     let known = Known::find(folder, &scopes, &stored.never)?;
     let seen = See { folder, scopes: &scopes, extent: Extent::Everything, policy: &policy, now, watch }
         .only_look(known)?;
     Ok(seen.in_memory()?.list)
-}
-
-/// The scopes of a snapshot, to be looked at again, and the list that says what is left out, where one does.
-fn again(folder: &Folder, stored: &StoredSnapshot) -> Result<(Vec<Vec<u8>>, Option<Manifest>), VaultError> {
-    let snapshot = stored.to_snapshot();
-    let scopes = snapshot.scopes.into_iter().map(|scope| scope.path.into_os_string().into_vec()).collect();
-    let like = match snapshot.origin {
-        // What was saved before a restore left out what the restored one did.
-        Origin::Restore { .. } => Some(Manifest::read(folder, stored.before)?),
-        Origin::Person | Origin::Call { .. } => None,
-    };
-    Ok((scopes, like))
 }
 
 fn policy<'a>(folder: &Folder, stored: &StoredSnapshot, like: Option<&'a Manifest>) -> Policy<'a> {

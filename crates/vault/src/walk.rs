@@ -290,21 +290,26 @@ impl Walker<'_> {
             Err(_) => return desk.walked.closed.push(folder.path),
         };
         let known = self.known.folder(&folder.path);
-        let is_same = self.compare(&folder, &opened, known, desk);
+        let found = desk.next.len();
+        let Some(is_same) = self.compare(&folder, &opened, known, desk) else {
+            desk.next.truncate(found);
+            return desk.walked.closed.push(folder.path);
+        };
         if !is_same {
             let fresh = self.list(&folder, &opened, known, desk);
             desk.walked.fresh.push(fresh);
         }
     }
 
-    /// Asks the system about each entry. Tells whether the whole folder is as it is known.
+    /// Asks the system about each entry. Tells whether the whole folder is as it is known; nothing where the system does not
+    /// answer, because what cannot be seen must not be taken for gone.
     fn compare(
         &self,
         folder: &Waiting,
         opened: &OwnedFd,
         known: Option<FolderView<'_>>,
         desk: &mut Desk,
-    ) -> bool {
+    ) -> Option<bool> {
         let mut is_same = known.is_some_and(|known| known.device() == folder.device);
         let known_len = known.map_or(0, |known| known.len());
         let mut expected = 0;
@@ -315,7 +320,7 @@ impl Walker<'_> {
         while let Ok(name) = CStr::from_bytes_until_nul(&desk.names[start..]) {
             start += name.to_bytes_with_nul().len();
             // What went between listing and looking was never there.
-            let Ok(Some(stat)) = tree::stat(opened, name) else { continue };
+            let Some(stat) = tree::stat(opened, name).ok()? else { continue };
             let mut entry = Entry::of(&stat);
             let bare = name.to_bytes();
             if entry.kind() == Kind::Folder && device(&stat) != folder.device {
@@ -356,7 +361,7 @@ impl Walker<'_> {
             desk.walked.count_at(path, &entry);
             desk.seen.push((start, entry, blocks(&stat), at));
         }
-        is_same && matched == known_len
+        Some(is_same && matched == known_len)
     }
 
     /// Writes down a folder that changed.
@@ -448,7 +453,11 @@ fn add_folder_attributes(folder: impl AsFd, name: &[u8], listed: &mut Listed) {
         return;
     }
     // A folder that cannot be opened is found out when it is listed.
-    let found = tree::open_child(folder, name).and_then(tree::attributes).unwrap_or_default();
+    let Ok(opened) = tree::open_child(folder, name) else { return };
+    let Ok(found) = tree::attributes(opened) else {
+        listed.entry.flags = listed.entry.flags.with(Flags::UNREADABLE);
+        return;
+    };
     if !found.is_empty() {
         listed.entry.flags = listed.entry.flags.with(Flags::ATTRIBUTES);
     }

@@ -1,5 +1,8 @@
 //! What a snapshot holds, what it says that it does not hold, and what it costs when nothing changed.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+#![allow(clippy::disallowed_methods, reason = "a test has to ask somebody for the time")]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

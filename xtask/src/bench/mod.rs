@@ -36,6 +36,7 @@ struct Options {
     write: bool,
     only: Only,
     binary: Option<PathBuf>,
+    disk: vault::Disk,
 }
 
 /// Which part is measured.
@@ -74,6 +75,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Value(part) if part == "hook" => options.only = Only::Hook,
             Value(part) if part == "turn" => options.only = Only::Turn,
             Value(part) if part == "vault" => options.only = Only::Vault,
+            Long("image") => options.disk = vault::Disk::Image,
             Long("binary") => options.binary = Some(args.value()?.into()),
             other => return Err(other.unexpected().into()),
         }
@@ -84,8 +86,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if options.only == Only::Vault {
         return vault::bench(&options);
     }
-    if options.binary.is_some() {
-        return Err("only `vault` measures another binary".into());
+    if options.binary.is_some() || options.disk != vault::Disk::Plain {
+        return Err("--binary and --image are for `vault`".into());
     }
     let programs = Programs::build()?;
     let mut sections = Vec::new();

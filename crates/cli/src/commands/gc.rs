@@ -14,6 +14,7 @@ use crate::plain;
 use crate::progress::Progress;
 use crate::removed::{self, WireRemoved};
 use crate::safe::{Safe, Why};
+use crate::settings::Layer;
 use crate::snapshot_page;
 use crate::ui::Ui;
 
@@ -132,6 +133,7 @@ fn snapshots(
             ..unstuck_vault::Collected::default()
         }));
     }
+    safe.must_keep_to_its_limits(Layer::Environment)?;
     let onlooker = Onlooker::new(lang);
     let collected = safe.open()?.collect(&retention, now, &onlooker)?;
     onlooker.end();

@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RedoArgs) -> Result<ExitS
     let safe = Safe::of(cellar);
     let vault = safe.at_work()?;
     let all = Undoable::new(vault.snapshots()?);
-    let snapshot = all.last_undo(&whereabouts::project()?)?;
+    let snapshot = all.last_undo(&whereabouts::project(cellar.home())?)?;
     let choice = Choice {
         paths: Vec::new(),
         dry_run: args.dry_run,

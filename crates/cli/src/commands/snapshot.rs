@@ -83,7 +83,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
 /// What is meant by the paths. The whole disk and the whole home are never taken, nor what the home lies in.
 fn scopes(cellar: &Cellar, paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let scopes: Vec<PathBuf> = match paths {
-        [] => vec![whereabouts::project()?],
+        [] => vec![whereabouts::project(cellar.home())?],
         paths => paths.iter().map(|path| whereabouts::named(path)).collect::<Result<_, _>>()?,
     };
     let home = cellar.home().map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));

@@ -122,7 +122,7 @@ fn list(
 ) -> Result<ExitStatus, CommandError> {
     let mut snapshots = vault.snapshots()?;
     if args.here {
-        let here = whereabouts::project()?;
+        let here = whereabouts::project(cellar.home())?;
         snapshots.retain(|snapshot| is_around(snapshot, &here));
     }
     snapshots.reverse();

@@ -59,7 +59,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
     };
     let (snapshot, restored) = match args.what.trim() {
         "last" => {
-            let here = whereabouts::project()?;
+            let here = whereabouts::project(cellar.home())?;
             let mut last = None;
             for snapshot in all.last_calls(&here) {
                 let restored = undo(snapshot)?;

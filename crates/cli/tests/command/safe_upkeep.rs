@@ -198,3 +198,15 @@ fn a_record_that_cannot_be_read_is_named_and_can_be_dropped() {
     assert_eq!(world.run(&["snapshots", "drop", "s1"], "").exit, 0);
     assert_eq!(world.run(&["snapshots"], "").stderr(), "");
 }
+
+#[test]
+fn an_agent_removes_nothing_before_its_time() {
+    let world = with_snapshots(3);
+    let as_agent = |args: &[&str]| world.command(args).env("CLAUDECODE", "1").output().unwrap().status.code();
+    assert_eq!(as_agent(&["gc", "--set", "vault.per-target=1"]), Some(2));
+    assert_eq!(as_agent(&["heartbeat", "--set", "vault.max-age=1m", "--set", "vault.per-target=1"]), Some(0));
+    assert_eq!(as_agent(&["snapshot", "app/src", "--set", "vault.per-target=1"]), Some(0));
+    assert_eq!(ids(&world).len(), 4);
+    assert_eq!(as_agent(&["gc"]), Some(0));
+    assert_eq!(ids(&world).len(), 3);
+}

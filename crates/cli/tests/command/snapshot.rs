@@ -54,6 +54,8 @@ fn without_a_path_the_work_tree_is_saved_or_else_the_folder() {
     let world = project().with("loose/a", "a");
     assert_eq!(taken(&world, "app/src/deep", &[])["covers"], json!([real(&world, "app")]));
     assert_eq!(taken(&world, "loose", &[])["covers"], json!([real(&world, "loose")]));
+    fs::create_dir(world.path(".git")).unwrap();
+    assert_eq!(taken(&world, "loose", &[])["covers"], json!([real(&world, "loose")]));
 }
 
 #[test]

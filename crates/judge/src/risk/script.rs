@@ -1,5 +1,7 @@
 //! What the commands of a line put at risk.
 
+use memchr::memmem;
+
 use super::found::{Found, Manner};
 use super::invocation::{Invocation, runs_each, start_paths};
 use super::names::{Meaning, Names};
@@ -9,6 +11,9 @@ use super::whereabouts::{Place, Whereabouts};
 use crate::nature::patched_files;
 use crate::nature::script::only_asks;
 use crate::shell::{Command, Flow, Join, Role, Script, assignment};
+
+/// How much of a text is searched; code that writes files says so before that.
+const SAID_MAX: usize = 256 << 10;
 
 /// How far around a command whoever feeds it is looked for.
 const NEARBY: usize = 64;
@@ -79,7 +84,7 @@ struct Scene<'c, 's> {
 impl<'c> Scene<'c, '_> {
     fn look(&self, found: &mut Found) {
         if let Some(invocation) = Invocation::of(self.command).filter(|_| !only_asks(self.command))
-            && let Some((at, row)) = invocation.row(|text| self.texts().any(|said| said.contains(text)))
+            && let Some((at, row)) = invocation.row(|text| self.says(text))
         {
             let places = self.places_of(&invocation);
             row.takes.iter().for_each(|takes| self.take(*takes, at, row, &invocation, &places, found));
@@ -297,6 +302,12 @@ impl<'c> Scene<'c, '_> {
             }
             None
         })
+    }
+
+    /// Whether a text stands in what the command is told.
+    fn says(&self, text: &str) -> bool {
+        let start = |said: &'c str| &said.as_bytes()[..said.len().min(SAID_MAX)];
+        self.texts().any(|said| memmem::find(start(said), text.as_bytes()).is_some())
     }
 
     /// All that the command is told: its words, the documents it or its wrappers read, and those that the line wrote before

@@ -194,6 +194,7 @@ fn git_puts_its_files_or_its_folder_at_risk() {
         ("git filter-repo --path x", "git.rewrite-history: repository()"),
         ("git worktree remove --force ../wt", "git.worktree-remove: ../wt!, git()!"),
         ("git rm -r old", "git.rm: old!, git()!"),
+        ("git rm -r --cached old", "git.unstage: git()"),
         ("git mv a b", "git.mv: move (a > b)+"),
         ("git apply fix.patch", "git.apply: workspace()"),
         ("git apply --check fix.patch", "none"),

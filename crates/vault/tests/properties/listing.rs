@@ -92,6 +92,36 @@ impl Listing {
         Ok(listing)
     }
 
+    /// The same without what lies at or below some paths. What has several names may have lost some of them with it.
+    #[allow(dead_code, reason = "not everybody who lists leaves something out")]
+    pub fn without(&self, paths: &[PathBuf]) -> Listing {
+        if paths.is_empty() {
+            return self.clone();
+        }
+        let is_left = |path: &Path| !paths.iter().any(|out| path.starts_with(out));
+        let items = self.items.iter().filter(|(path, _)| is_left(path));
+        let alone =
+            |(path, item): (&PathBuf, &Item)| (path.clone(), Item { same_as: path.clone(), ..item.clone() });
+        Listing { items: items.map(alone).collect() }
+    }
+
+    /// The first path that is neither what it was nor what it was to become. Folders may have another time.
+    #[allow(dead_code, reason = "not everybody who lists mixes")]
+    pub fn neither(&self, old: &Listing, new: &Listing) -> Option<String> {
+        let plain = |listing: &Listing, path: &PathBuf| {
+            listing.items.get(path).map(|item| {
+                let mtime = if item.kind == Kind::Folder { (0, 0) } else { item.mtime };
+                Item { mtime, same_as: PathBuf::new(), ..item.clone() }
+            })
+        };
+        let mut all = self.items.keys().chain(old.items.keys()).chain(new.items.keys());
+        let is_strange = |path: &&PathBuf| {
+            let now = plain(self, path);
+            now != plain(old, path) && now != plain(new, path)
+        };
+        all.find(is_strange).map(|path| format!("{path:?} is {:?}", self.items.get(path)))
+    }
+
     /// In words, where it is not the same as another one. The other one is what was expected.
     pub fn differs_from(&self, expected: &Listing) -> Option<String> {
         let mut lines = Vec::new();

@@ -225,3 +225,48 @@ fn the_content_of_then_can_be_read() {
     assert_eq!(content("deleted", 3).as_deref(), Some(&b"del"[..]));
     assert_eq!((content("made", 99), content("dir", 99)), (None, None));
 }
+
+/// Runs git in the tree of a house.
+#[allow(clippy::disallowed_types, reason = "a test plays the person who asks git how things stand")]
+fn git(house: &House, words: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=A", "-c", "user.email=a@b.example"]).args(words);
+    let done = command.current_dir(&house.tree).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn whoever_asks_git_how_things_stand_changed_nothing() {
+    let house = House::new();
+    git(&house, &["init", "-q"]);
+    house.write("a", "committed");
+    house.write("other", "committed");
+    git(&house, &["add", "a", "other"]);
+    git(&house, &["commit", "-qm", "a"]);
+    house.write("a", "staged");
+    house.write("new", "staged");
+    git(&house, &["add", "a", "new"]);
+    let index = fs::read(house.path(".git/index")).unwrap();
+    let id = house.call(|| git(&house, &["reset", "-q", "--hard"]));
+    let left = fs::read(house.path(".git/index")).unwrap();
+    // So that git has something to note.
+    fs::File::open(house.path("other")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    git(&house, &["status"]);
+    assert_ne!(fs::read(house.path(".git/index")).unwrap(), left);
+    let undone = house.undo(id);
+    assert!(undone.kept.is_empty(), "{:?}", house.kept(&undone));
+    assert_eq!(fs::read(house.path(".git/index")).unwrap(), index);
+    assert_eq!(house.read("new"), "staged");
+}
+
+#[test]
+fn what_somebody_staged_since_is_kept() {
+    let house = House::new();
+    git(&house, &["init", "-q"]);
+    house.write("a", "1");
+    let id = house.call(|| git(&house, &["add", "a"]));
+    house.write("b", "2");
+    git(&house, &["add", "b"]);
+    let undone = house.undo(id);
+    assert!(house.kept(&undone).contains(&".git/index ChangedSince".to_owned()), "{:?}", house.kept(&undone));
+}

@@ -5,26 +5,19 @@
 mod arena;
 mod listing;
 mod peer;
+mod scratch;
 mod table;
 mod tree;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
-
 use arena::{Arena, Measurements};
 use peer::{Peers, Who};
+pub use scratch::Disk;
+use scratch::Scratch;
 use tree::{Amount, Kind};
 
 use super::{Options, Section, load, machine, write_page};
 use crate::Fault;
-use crate::project;
 
-/// Begins the names of all scratch folders; the number of the process follows.
-const SCRATCH: &str = "bench-vault-";
-/// So long ext4 avoids the places of deleted files, and is many times slower in making new ones.
-const FORGETS_DELETED: Duration = Duration::from_secs(61);
 const GIGABYTE: u64 = 1 << 30;
 
 /// One tree, and how often everything is done to it.
@@ -133,10 +126,11 @@ impl Case {
             // They write all of it again whatever has changed, some by deleting every file first: that is the last column.
             (Row::Restored(_), Who::Copy | Who::Tar | Who::Restic | Who::Borg) => 0,
             (Row::Rebuilt, Who::Unstuck) => rebuilt[0],
-            (Row::Rebuilt, Who::Copy | Who::Tar | Who::Git) => rebuilt[1],
-            // Neither is quick; where files are not that many, they are shown.
-            (Row::Rebuilt, Who::Restic | Who::Borg) if self.pace.first[1] > 1 => rebuilt[1],
-            (Row::Rebuilt, Who::Restic | Who::Borg) => 0,
+            (Row::Rebuilt, Who::Git) => rebuilt[1],
+            // What they need is known from a small tree, and a large one would need much room for each.
+            (Row::Rebuilt, Who::Copy | Who::Tar | Who::Restic | Who::Borg) if first[1] > 1 => rebuilt[1],
+            (Row::Rebuilt, Who::Copy) if is_one_file => rebuilt[1],
+            (Row::Rebuilt, Who::Copy | Who::Tar | Who::Restic | Who::Borg) => 0,
             (Row::Restored(_) | Row::Rebuilt, Who::Safe | Who::StatWalk | Who::ReadAll) => 0,
         }
     }
@@ -150,15 +144,15 @@ pub fn bench(options: &Options) -> Result<(), Fault> {
         (false, false) => ("vault", vec![vec![FEW_FILES, REPOSITORY, MANY_FILES], vec![LARGE_FILE]]),
         (true, _) => ("vault, big", vec![vec![MILLION], vec![SPARSE]]),
     };
-    let mut report = machine();
+    let mut report = machine() + &format!("Everything lies {}.\n", options.disk.name());
     println!("{report}");
     let mut measured: Vec<Measurements> = Vec::new();
     for cases in groups {
-        let scratch = Scratch::make()?;
-        let peers = Peers::build(options.binary.as_deref(), scratch.path.join("home"))?;
+        let scratch = Scratch::make(options.disk)?;
+        let peers = Peers::build(options.binary.as_deref(), scratch.path().join("home"))?;
         for (number, case) in cases.into_iter().enumerate() {
             println!("{} …", case.title);
-            let made = Arena::enter(&peers, &case, &scratch.path.join(number.to_string()));
+            let made = Arena::enter(&peers, &case, &scratch.path().join(number.to_string()));
             let of_case = made.map(|mut arena| arena.measure(&case));
             let table = match &of_case {
                 Ok(of_case) => table::tables(of_case)?,
@@ -176,45 +170,4 @@ pub fn bench(options: &Options) -> Result<(), Fault> {
         true => write_page(&[Section { mark, report }]),
         false => Ok(()),
     }
-}
-
-/// A folder on disk that goes away again, whatever happens; what a killed run left behind goes first.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn make() -> Result<Scratch, Fault> {
-        let target = std::env::current_exe()?;
-        let target = target.ancestors().nth(2).unwrap_or(project::root()).to_owned();
-        let mut is_cleared = false;
-        for found in fs::read_dir(&target)? {
-            let path = found?.path();
-            if is_left_behind(&path) {
-                println!("removing what a killed run left behind: {}", path.display());
-                fs::remove_dir_all(&path)?;
-                is_cleared = true;
-            }
-        }
-        if is_cleared {
-            thread::sleep(FORGETS_DELETED);
-        }
-        let path = target.join(format!("{SCRATCH}{}", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Scratch { path })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            eprintln!("{} stays behind: {error}", self.path.display());
-        }
-    }
-}
-
-/// Is it the scratch folder of a process that is no more?
-fn is_left_behind(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.strip_prefix(SCRATCH).is_some_and(|process| !Path::new("/proc").join(process).exists())
 }

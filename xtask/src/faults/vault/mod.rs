@@ -21,7 +21,7 @@ use super::strace::Strace;
 use crate::{Fault, project};
 
 /// Blows per scene in the short form.
-const SAMPLE: usize = 24;
+const SAMPLE: usize = 16;
 /// How much of what did not hold is shown.
 const SHOWN: usize = 10;
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::listing::Listing;
 use super::stage::{self, Stage, snapshot_id};
 use crate::Fault;
@@ -148,7 +150,7 @@ impl Play {
             Scene::Restore => {
                 let first = note(&stage)?;
                 stage::ravage(&stage.tree)?;
-                args.extend(["restore".to_owned(), first]);
+                args.extend(["restore".to_owned(), first, "--json".to_owned()]);
             }
             Scene::Redo => {
                 let first = note(&stage)?;
@@ -156,7 +158,7 @@ impl Play {
                 note(&stage)?;
                 stage.must(&["restore", &first])?;
                 let saved = stage.newest_saved()?.ok_or("a restore saved nothing")?;
-                args.extend(["undo".to_owned(), saved]);
+                args.extend(["undo".to_owned(), saved, "--json".to_owned()]);
             }
             Scene::Collect | Scene::Drop => {
                 let first = note(&stage)?;
@@ -257,7 +259,13 @@ impl Play {
             return Err(in_words("it panicked".into()));
         }
         let is_done = reply.status.success();
-        if !is_done && blow != Blow::Kill && reply.stderr.is_empty() {
+        // Where nothing can be written any more, neither can words.
+        let can_speak = match blow {
+            Blow::Kill => false,
+            Blow::Fails(_) => true,
+            Blow::FailsFromNowOn(_) => !place.call.starts_with("write"),
+        };
+        if !is_done && can_speak && reply.stderr.is_empty() && reply.stdout.is_empty() {
             return Err(in_words("it failed without a word".into()));
         }
         self.holds(scene, is_done, &reply.stdout).map_err(in_words)?;
@@ -276,14 +284,22 @@ impl Play {
         // Whoever looks first may find a restore half way; the next who works there finishes it or takes it back.
         let next = self.stage.snapshot()?;
         let now = self.stage.listing()?;
+        let said: Value = serde_json::from_str(said).unwrap_or_default();
+        let keeps_some = said["kept"].as_array().is_some_and(|kept| !kept.is_empty());
         match scene {
+            // What could not be read could not be saved, so it was not touched; all else was brought back.
+            Scene::Restore | Scene::Redo if keeps_some => {
+                if let Some(strange) = now.neither(&self.old, &self.new) {
+                    return Err(format!("{strange}, neither old nor new").into());
+                }
+            }
             Scene::Restore | Scene::Redo if is_done => is_one_of(&now, &[&self.new])?,
             _ => is_one_of(&now, &[&self.old, &self.new])?,
         }
         promised.insert(next, now.clone());
         let ids: Vec<&str> = promised.keys().map(String::as_str).collect();
         self.stage.is_sound(&ids)?;
-        if now == self.new && now != self.old {
+        if now != self.old {
             // What was there before must not be lost.
             let saved = self.stage.newest_saved()?.ok_or("the tree was changed and nothing saved")?;
             promised.insert(saved, self.old.clone());

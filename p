@@ -1,1 +1,0 @@
-{"event":"before","session":"p","call_id":"x","tool":"Bash","input":{"command":"npm ci"}}
