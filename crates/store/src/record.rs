@@ -72,7 +72,7 @@ pub struct Said {
     pub bookmark: Option<Bookmark>,
     /// Whether whoever runs the call should send it again by itself.
     pub retry: Option<Retry>,
-    /// The names of the snapshots that were taken before it.
+    /// The names of the snapshots that were taken before it, where it is asked for again or has just ended.
     pub snapshots: Vec<String>,
 }
 
@@ -190,9 +190,9 @@ impl Clerk<'_> {
             self.note_pair(session)?;
         }
         said.call = Some(found.id);
-        said.snapshots = life::snapshots(&found.life);
         said.mode = self.bench.modes.of(&asked.tool);
         if found.state.may_become(state) {
+            said.snapshots = life::snapshots(&found.life);
             self.close(session, &found, ended, state, &mut said)?;
         }
         Ok(said)

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
-use unstuck_judge::{Call, Rules};
+use unstuck_judge::{Call, Outcome, Rules};
 use unstuck_store::{
     Answer, Asked, Entry, Hears, Kept, Modes, NAME_MAX, OwnFault, Phase, Ruling, Stance, Which, Who,
 };
@@ -189,7 +189,11 @@ impl<'a> Post<'a> {
         });
         let session = who.session.clone();
         let (answer, report) = self.desk.after(rules, who, &result, now);
-        self.has_ended(&answer.said, true);
+        let never_ran = matches!(finished.observation.outcome, Outcome::Denied | Outcome::Rejected);
+        match &answer.kept {
+            Kept::Stored => self.has_ended(&answer.said, !never_ran),
+            Kept::Spooled { .. } | Kept::Lost { .. } => self.has_ended_unheard(&session, &finished.key),
+        }
         let report = Some(report).filter(|report| report.diagnosis.ok() != Some(true));
         if self.tool_errors && report.is_some() {
             self.write_tool_errors(&session);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use unstuck_judge::risk::{self, Counts, Risk};
 use unstuck_judge::{Call, fingerprint};
-use unstuck_store::{Asked, Entry, Instead, Mode, SafeCall, SafeDeed, SafeNote, Said, key_of};
+use unstuck_store::{Asked, Entry, Instead, Mode, NAME_MAX, SafeCall, SafeDeed, SafeNote, Said, key_of};
 use unstuck_vault::{Coverage, Origin, Progress, Snapshot, SnapshotId, VaultError, Watch, Wish};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::hook::{Letter, Reply};
@@ -26,7 +26,7 @@ use crate::settings::Protect;
 pub(crate) const TO_SAY_SO: Duration = Duration::from_secs(3);
 /// The most that is said of one call.
 const REASON_MAX: usize = 1500;
-/// What is told outside of a call's own result is waited for by a person: nothing may take longer there.
+/// Where something else is told than a result, agents wait for 5 s.
 const BESIDE_MAX: Duration = Duration::from_secs(3);
 
 /// Ends what takes too long.
@@ -240,14 +240,33 @@ impl Post<'_> {
         }
     }
 
-    /// A protected call ended: what it left behind is to be recorded once the answer is out.
-    pub(super) fn has_ended(&mut self, said: &Said, is_own_result: bool) {
-        let limit = match is_own_result {
+    /// A protected call ended: what it left behind is to be recorded once the answer is out. Of one that never ran, and of one
+    /// that went on in the background, it is told where nobody expects us to take our time.
+    pub(super) fn has_ended(&mut self, said: &Said, is_result: bool) {
+        let limit = match is_result {
             true => self.safe.settings.deadline,
             false => self.safe.settings.deadline.min(BESIDE_MAX),
         };
         let named = said.snapshots.iter().filter_map(|name| name.parse().ok());
         self.ended.extend(named.map(|snapshot| Ended { snapshot, limit }));
+    }
+
+    /// The same where the store could not be asked which call it was: then the safe is looked through.
+    pub(super) fn has_ended_unheard(&mut self, session: &str, key: &str) {
+        let key = self.cleaner.name(key, NAME_MAX);
+        let is_it = |snapshot: &Snapshot| match &snapshot.origin {
+            Origin::Call { key: named, session: of, .. } => {
+                **named == *key && of == session && !snapshot.concluded
+            }
+            Origin::Person | Origin::Restore { .. } => false,
+        };
+        if key.is_empty() {
+            return;
+        }
+        let all = self.safe.existing().and_then(|vault| Ok(vault.snapshots()?)).unwrap_or_default();
+        let limit = self.safe.settings.deadline;
+        let found = all.iter().filter(|snapshot| is_it(snapshot));
+        self.ended.extend(found.map(|snapshot| Ended { snapshot: snapshot.id, limit }));
     }
 
     /// Records what calls that have ended left behind, so that an undo can tell it from what others do later. Where none of

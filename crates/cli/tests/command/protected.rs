@@ -389,7 +389,10 @@ fn a_store_that_is_busy_costs_a_call_neither_its_snapshot_nor_its_end() {
     database.execute_batch("ROLLBACK").unwrap();
     let stood = tree(&world);
     fs::remove_dir_all(world.path("work/src")).unwrap();
-    world.run(&["hook", "claude"], payload(&world, "claude", true, "b", "rm -rf src").to_string());
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let set = ["--set", "store.wait-before=10ms", "--set", "store.wait-after=10ms", "hook", "claude"];
+    world.run(&set, payload(&world, "claude", true, "b", "rm -rf src").to_string());
+    database.execute_batch("ROLLBACK").unwrap();
     let [taken] = &snapshots(&world)[..] else { panic!("{:?}", snapshots(&world)) };
     assert_eq!(taken["concluded"], true, "{taken}");
     undo(&world, &["b"]);

@@ -35,6 +35,7 @@ fn whoever_tells_of_a_calls_end_hears_which_snapshot_was_taken_before_it() {
     cellar.keep(&note(call, "s41", taken()));
     assert_eq!(cellar.before("a", RISKY).said.snapshots, ["s41"], "told of twice");
     assert_eq!(cellar.end("a", RISKY, Outcome::Succeeded, "").said.snapshots, ["s41"]);
+    assert_eq!(cellar.end("a", RISKY, Outcome::Succeeded, "").said.snapshots, [""; 0], "it had ended");
     // It comes back after it had waited in the spool, and for one that goes on in the background.
     let call = cellar.before("b", RISKY).said.call.unwrap();
     cellar.locked(|cellar| cellar.keep(&note(call, "s42", taken())));
