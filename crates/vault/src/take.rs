@@ -278,6 +278,7 @@ impl See<'_> {
                     .map(|(path, flags, kind)| Gap { path: path_of(path), reason: reason(flags, kind) });
                 let mut gaps: Vec<Gap> = gaps.chain(lost).collect();
                 gaps.sort_by(|a, b| a.path.cmp(&b.path));
+                gaps.dedup();
                 let (entries, bytes) = (walked.entries, walked.bytes);
                 return Ok(Seen { known, fresh, entries, bytes, gaps, pack: None, packed: 0 });
             }

@@ -452,11 +452,14 @@ fn add_folder_attributes(folder: impl AsFd, name: &[u8], listed: &mut Listed) {
     if !listed.entry.is_held() {
         return;
     }
-    // A folder that cannot be opened is found out when it is listed.
-    let Ok(opened) = tree::open_child(folder, name) else { return };
-    let Ok(found) = tree::attributes(opened) else {
-        listed.entry.flags = listed.entry.flags.with(Flags::UNREADABLE);
-        return;
+    let found = match tree::open_child(folder, name).and_then(tree::attributes) {
+        Ok(found) => found,
+        // That is found out when it is listed.
+        Err(error) if is_gone(&error) => return,
+        Err(_) => {
+            listed.entry.flags = listed.entry.flags.with(Flags::UNREADABLE);
+            return;
+        }
     };
     if !found.is_empty() {
         listed.entry.flags = listed.entry.flags.with(Flags::ATTRIBUTES);
