@@ -105,20 +105,23 @@ impl Listing {
         Listing { items: items.map(alone).collect() }
     }
 
-    /// The first path that is neither what it was nor what it was to become. Folders may have another time.
-    #[allow(dead_code, reason = "not everybody who lists mixes")]
-    pub fn neither(&self, old: &Listing, new: &Listing) -> Option<String> {
-        let plain = |listing: &Listing, path: &PathBuf| {
+    /// Is the same at a path in both? A folder may have another time, and other names of a file do not count.
+    #[allow(dead_code, reason = "not everybody who lists compares path by path")]
+    pub fn is_same_at(&self, other: &Listing, path: &Path) -> bool {
+        let plain = |listing: &Listing| {
             listing.items.get(path).map(|item| {
                 let mtime = if item.kind == Kind::Folder { (0, 0) } else { item.mtime };
                 Item { mtime, same_as: PathBuf::new(), ..item.clone() }
             })
         };
+        plain(self) == plain(other)
+    }
+
+    /// The first path that is neither what it was nor what it was to become. Folders may have another time.
+    #[allow(dead_code, reason = "not everybody who lists mixes")]
+    pub fn neither(&self, old: &Listing, new: &Listing) -> Option<String> {
         let mut all = self.items.keys().chain(old.items.keys()).chain(new.items.keys());
-        let is_strange = |path: &&PathBuf| {
-            let now = plain(self, path);
-            now != plain(old, path) && now != plain(new, path)
-        };
+        let is_strange = |path: &&PathBuf| !self.is_same_at(old, path) && !self.is_same_at(new, path);
         all.find(is_strange).map(|path| format!("{path:?} is {:?}", self.items.get(path)))
     }
 

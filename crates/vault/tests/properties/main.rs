@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use deeds::{A_DAY, Deed, deed, now, perform, remove};
-use listing::Listing;
+use listing::{Kind, Listing};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use tempfile::TempDir;
@@ -218,10 +218,15 @@ impl World {
     }
 }
 
+/// Any deed but a hard link: the names of one file change together, whoever changed which of them.
+fn lonely_deed() -> impl Strategy<Value = Deed> {
+    deed().prop_filter("no further names", |deed| !matches!(deed, Deed::HardLink { .. }))
+}
+
 /// How many stories are told; more of them with `UNSTUCK_VAULT_CASES`.
 #[allow(clippy::disallowed_methods, reason = "a test has no other way to be told")]
 fn config() -> ProptestConfig {
-    let cases = std::env::var("UNSTUCK_VAULT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100);
+    let cases = std::env::var("UNSTUCK_VAULT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(70);
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 300, ..ProptestConfig::default() }
 }
 
@@ -264,6 +269,44 @@ proptest! {
             let redone = said(world.vault.undo(saved, &world.choice(), &Unwatched), "redo")?;
             prop_assert_eq!(&redone.kept, &[]);
             world.is_now(&after, "redone", saved)?;
+        }
+    }
+
+    #[test]
+    fn an_undo_takes_back_the_call_and_nothing_that_others_did_since(
+        first in prop::collection::vec(lonely_deed(), 0..25),
+        call in prop::collection::vec(lonely_deed(), 0..12),
+        others in prop::collection::vec(lonely_deed(), 0..6),
+    ) {
+        let mut world = World::new(false);
+        world.deeds(&first)?;
+        world.take()?;
+        let before = world.listing();
+        world.deeds(&call)?;
+        let id = world.newest.unwrap();
+        said(world.vault.conclude(id, now(), RESERVE, &Unwatched), "conclude")?;
+        let left = world.listing();
+        world.deeds(&others)?;
+        let present = world.listing();
+        let undone = said(world.vault.undo(id, &world.choice(), &Unwatched), "undo")?;
+        let now = world.listing();
+        let all = [&before, &left, &present, &now].into_iter().flat_map(|listing| listing.items.keys());
+        for path in all {
+            let is_folder = |listing: &Listing| listing.items.get(path).is_some_and(|item| item.kind == Kind::Folder);
+            if [&before, &left, &present, &now].into_iter().any(is_folder) {
+                continue;
+            }
+            let is_theirs = !present.is_same_at(&left, path);
+            let is_kept = undone.kept.iter().any(|kept| path.starts_with(&kept.path) || kept.path.starts_with(path));
+            let is_right = match is_theirs {
+                true => now.is_same_at(&present, path) || now.is_same_at(&before, path) && before.is_same_at(&present, path),
+                false => now.is_same_at(&before, path) || is_kept && now.is_same_at(&present, path),
+            };
+            prop_assert!(
+                is_right,
+                "{path:?}\nwas {:?}\nwas left as {:?}\nwas {:?} before the undo\nis {:?}\n{:?}",
+                before.items.get(path), left.items.get(path), present.items.get(path), now.items.get(path), undone.kept,
+            );
         }
     }
 }
