@@ -1,11 +1,21 @@
 //! The index of git, read just far enough to tell whether two of them say the same. Git writes it again whenever somebody
 //! looks at the state of a tree, with nothing new in it but when files were last looked at; whoever did so changed nothing.
 
-/// What is staged: names with modes, object names and flags, in order. Also how conflicts were resolved.
-#[derive(Debug, PartialEq, Eq)]
+/// What is staged.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Index {
-    entries: Vec<(Vec<u8>, u32, Vec<u8>, u16, u16)>,
+    /// In order.
+    entries: Vec<Staged>,
+    /// How conflicts were resolved, as git writes it.
     resolved: Vec<u8>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Staged {
+    name: Vec<u8>,
+    mode: u32,
+    object: Vec<u8>,
+    flags: [u16; 2],
 }
 
 /// Do both say the same? What cannot be read says nothing.
@@ -29,7 +39,7 @@ impl Index {
             return None;
         }
         let count = reader.u32()?;
-        let mut index = Index { entries: Vec::new(), resolved: Vec::new() };
+        let mut index = Index::default();
         let mut name: Vec<u8> = Vec::new();
         for _ in 0..count {
             let begin = reader.at;
@@ -49,7 +59,7 @@ impl Index {
                 let length = (reader.at - begin).next_multiple_of(8);
                 reader.at = begin + length;
             }
-            index.entries.push((name.clone(), mode, object, flags, further));
+            index.entries.push(Staged { name: name.clone(), mode, object, flags: [flags, further] });
         }
         while reader.at < body.len() {
             let (mark, length) = (reader.take(4)?, reader.u32()?);
@@ -126,7 +136,7 @@ mod tests {
             }
             bytes.extend_from_slice(name.as_bytes());
             bytes.push(0);
-            while version < 4 && (bytes.len() - begin) % 8 != 0 {
+            while version < 4 && !(bytes.len() - begin).is_multiple_of(8) {
                 bytes.push(0);
             }
         }

@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::Errno;
@@ -18,7 +17,7 @@ use crate::error::VaultError;
 use crate::manifest::Listed;
 use crate::pack::{Batch, LONGEST, PackWriter, Packs};
 use crate::tree;
-use crate::walk::{Fresh, is_gone, threads};
+use crate::walk::{Fresh, at_once, is_gone, threads};
 use crate::watch::{Progress, Stage, Watch};
 
 /// The length of one part of a big file.
@@ -29,6 +28,8 @@ pub(crate) const BIG: u64 = 4 << 20;
 const BATCH: usize = 4 << 20;
 /// How often a file that changes is read before it is given up.
 const TRIES: usize = 3;
+/// So few files are read faster than threads begin.
+const WORTH_SHARING: usize = 8;
 /// Whoever watches is asked once in so many files or parts.
 const ASK_EVERY: u64 = 64;
 
@@ -94,7 +95,8 @@ impl<'a> Reading<'a> {
         let (waiting, mut done): (Vec<Fresh>, Vec<Fresh>) =
             fresh.into_iter().partition(|fresh| !fresh.unread.is_empty());
         let waiting = Mutex::new(waiting);
-        for part in self.together(|desk| self.folders(&waiting, desk))? {
+        let threads = if unread > WORTH_SHARING { threads() } else { 1 };
+        for part in self.together(threads, |desk| self.folders(&waiting, desk))? {
             done.extend(part);
         }
         for fresh in &mut done {
@@ -113,6 +115,7 @@ impl<'a> Reading<'a> {
     /// Lets all threads do the same, and writes what each of them gathered.
     fn together<T: Send>(
         &self,
+        threads: usize,
         work: impl Fn(&mut Desk) -> Result<T, VaultError> + Sync,
     ) -> Result<Vec<T>, VaultError> {
         let one = || {
@@ -123,12 +126,7 @@ impl<'a> Reading<'a> {
             }
             done
         };
-        let all = thread::scope(|scope| {
-            let others: Vec<_> = (1..threads()).map(|_| scope.spawn(one)).collect();
-            let mut all = vec![one()];
-            all.extend(others.into_iter().filter_map(|other| other.join().ok()));
-            all
-        });
+        let all = at_once(threads, one);
         // What stopped the first one is the reason; that the others were ended then is none.
         let (ended, all): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|part| matches!(part, Err(VaultError::Stopped)));
@@ -310,7 +308,7 @@ impl<'a> Reading<'a> {
         };
         let next = AtomicUsize::new(0);
         let is_unreadable = AtomicBool::new(false);
-        let parts = self.together(|desk| {
+        let parts = self.together(threads(), |desk| {
             let mut hashed: Vec<(usize, Hash)> = Vec::new();
             desk.content.resize(CHUNK, 0);
             loop {

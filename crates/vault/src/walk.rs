@@ -7,8 +7,9 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use crate::entry::{Entry, Flags, Kind, Moment};
@@ -50,7 +51,21 @@ pub(crate) struct Walked {
 
 /// How many threads share the work.
 pub(crate) fn threads() -> usize {
-    thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
+    // The system reads several files to tell.
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| thread::available_parallelism().map_or(2, usize::from).clamp(2, 8))
+}
+
+/// What several threads did at once. One that broke down takes the whole with it: nothing may look done that is not.
+pub(crate) fn at_once<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut all = vec![work()];
+        for other in others {
+            all.push(other.join().unwrap_or_else(|broken| resume_unwind(broken)));
+        }
+        all
+    })
 }
 
 /// Which folders are looked at.
@@ -83,14 +98,7 @@ pub(crate) fn walk(
         looked_at: AtomicU64::new(0),
     };
     let mut walked = walker.scopes(scopes)?;
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(|| walker.work())).collect();
-        let mut all = vec![walker.work()];
-        all.extend(others.into_iter().filter_map(|other| other.join().ok()));
-        all
-    })
-    .into_iter()
-    .try_for_each(|part| {
+    at_once(threads(), || walker.work()).into_iter().try_for_each(|part| {
         walked.add(part?);
         Ok(())
     })?;

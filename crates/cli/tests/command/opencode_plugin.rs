@@ -34,11 +34,11 @@ fn with_plugin(script: &str) -> World {
     assert_eq!(world.installs(&["install", "opencode"]).exit, 0);
     let plugin = world.text(PLUGIN);
     let fake = world.path("fake/unstuck").display().to_string();
-    assert!(plugin.contains(env!("CARGO_BIN_EXE_unstuck")) && plugin.contains(":5000"), "{plugin}");
+    assert!(plugin.contains(env!("CARGO_BIN_EXE_unstuck")) && plugin.contains(":30000"), "{plugin}");
     let plugin = plugin
         .replace(env!("CARGO_BIN_EXE_unstuck"), &fake)
         .replace(":5000", ":400")
-        .replace(":10000", ":400");
+        .replace(":30000", ":400");
     world.with("plugin.mjs", plugin)
 }
 
