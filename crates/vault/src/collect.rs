@@ -56,7 +56,6 @@ pub(crate) fn pin(folder: &Folder, id: SnapshotId, pinned: bool) -> Result<Snaps
     if stored.pinned != pinned {
         stored.pinned = pinned;
         stored.write(folder)?;
-        folder.settle(Room::Snapshots)?;
     }
     Ok(stored.to_snapshot())
 }

@@ -9,6 +9,7 @@ mod check;
 mod collect;
 mod compare;
 mod content;
+mod distrust;
 mod entry;
 mod error;
 mod expiry;

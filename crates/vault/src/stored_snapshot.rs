@@ -168,8 +168,8 @@ impl StoredSnapshot {
     }
 
     /// What the protected call left is known now.
-    pub(crate) fn conclude(&mut self, after: Number) {
-        self.changed = Some(after != self.before);
+    pub(crate) fn conclude(&mut self, after: Number, changed: bool) {
+        self.changed = Some(changed);
         self.after = Some(after);
     }
 
