@@ -2,7 +2,7 @@
 //! folders. The system names the entries of a folder in the same order each time, so what is expected next usually comes
 //! next, and an unchanged folder costs nothing but the questions to the system.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
@@ -88,6 +88,7 @@ pub(crate) fn walk(
 ) -> Result<Walked, VaultError> {
     let walker = Walker {
         extent,
+        mounts: tree::mounts_below(scopes),
         known,
         policy,
         begun,
@@ -137,6 +138,8 @@ struct Queue {
 
 struct Walker<'a> {
     extent: Extent<'a>,
+    /// Where something else is mounted.
+    mounts: HashSet<Vec<u8>>,
     known: &'a Manifest,
     policy: &'a Policy<'a>,
     begun: Moment,
@@ -331,7 +334,9 @@ impl Walker<'_> {
             let Some(stat) = tree::stat(opened, name).ok()? else { continue };
             let mut entry = Entry::of(&stat);
             let bare = name.to_bytes();
-            if entry.kind() == Kind::Folder && device(&stat) != folder.device {
+            let is_elsewhere = entry.kind() == Kind::Folder && device(&stat) != folder.device;
+            let is_mount = || !self.mounts.is_empty() && self.mounts.contains(&join(&folder.path, bare));
+            if is_elsewhere || is_mount() {
                 entry.flags = entry.flags.with(Flags::MOUNTED);
             } else {
                 let flags = self.policy.flags(opened, &folder.path, bare, &entry, folder.is_free);
