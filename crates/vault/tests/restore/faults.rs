@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use unstuck_vault::{Choice, SnapshotId, Unwatched, Vault};
+use unstuck_vault::{Choice, Progress, SnapshotId, Stage, Unwatched, Vault, Watch};
 
 use crate::house::{House, ROOM};
 
@@ -120,4 +120,42 @@ fn a_restore_that_was_written_down_is_finished_by_the_next_command() {
     house.is_tidy();
     let saved = house.vault.snapshots().unwrap().pop().unwrap();
     assert!(saved.concluded, "what was saved before can be brought back");
+}
+
+/// Breaks down when everything is written down and nothing is in its place yet.
+struct BreaksDown;
+
+impl Watch for BreaksDown {
+    fn goes_on(&self, progress: Progress) -> bool {
+        assert!(progress.stage != Stage::Placing, "meant to break down here");
+        true
+    }
+}
+
+/// Begins a restore that breaks down. Where it made things ready comes back.
+fn begin(house: &House, id: SnapshotId) -> PathBuf {
+    let restore = || house.vault.restore(id, &house.choice(&[]), &BreaksDown);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(restore)).unwrap_err();
+    assert!(house.vault.awaits_recovery());
+    let stage = fs::read_dir(house.vault.folder().join("stages")).unwrap().next().unwrap();
+    stage.unwrap().path()
+}
+
+#[test]
+fn what_was_taken_away_and_changed_since_goes_back_when_the_restore_is_finished() {
+    for (change, expected) in [(None, "1"), (Some("typed meanwhile"), "typed meanwhile")] {
+        let house = House::new();
+        house.write("a", "1");
+        let id = house.take().id;
+        house.write("a", "2");
+        let stage = begin(&house, id);
+        // On a filesystem where two names cannot change places, one goes first.
+        if let Some(change) = change {
+            house.write("a", change);
+        }
+        fs::rename(house.path("a"), stage.join("0-old")).unwrap();
+        Vault::open(house.vault.folder()).unwrap();
+        assert_eq!(house.read("a"), expected);
+        house.is_tidy();
+    }
 }
