@@ -196,14 +196,6 @@ fn a_stage_without_a_journal_is_rubbish() {
 }
 
 #[test]
-fn a_journal_that_is_damaged_is_said_and_nothing_is_done() {
-    let house = House::new();
-    fs::write(house.vault.folder().join("journal"), "{}\n00").unwrap();
-    let error = Vault::open(house.vault.folder()).unwrap_err();
-    assert!(matches!(&error, VaultError::Damaged { path } if path.ends_with("journal")), "{error:?}");
-}
-
-#[test]
 fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
     let house = House::new();
     house.write("a", "1");
