@@ -19,6 +19,7 @@ mod keep;
 mod links;
 mod manifest;
 mod marks;
+mod mounts;
 mod needs;
 mod pack;
 mod plan;
