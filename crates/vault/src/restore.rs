@@ -7,6 +7,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
 use crate::content;
 use crate::entry::Kind;
@@ -16,6 +18,7 @@ use crate::git_index;
 use crate::journal::{Journal, Old, Step};
 use crate::manifest::{Manifest, Seen, is_at_or_below, join};
 use crate::marks::Marks;
+use crate::mounts::Mounts;
 use crate::pack::Packs;
 use crate::plan::{self, Deed, Lists, Op, Plan, to_path};
 use crate::prepare::{self, Prepared, Preparing};
@@ -156,10 +159,27 @@ impl Restore<'_> {
         let lists = Lists { want, have, left, force: self.choice.force, excused: &[], chosen };
         let plan = plan::plan(lists);
         let excused = self.excused(&plan);
-        match excused.is_empty() {
+        let mut plan = match excused.is_empty() {
             true => plan,
             false => plan::plan(Lists { excused: &excused, ..lists }),
+        };
+        let refused = self.behind_links();
+        plan.refuse(|op| refused.iter().any(|scope| is_at_or_below(&op.path, scope)));
+        if plan.ops.iter().any(moves_folder) {
+            let mounts = Mounts::now();
+            plan.refuse(|op| moves_folder(op) && mounts.is_any_in(&op.path));
         }
+        plan
+    }
+
+    /// Scopes to whose places a link leads by now: what is there is not what was taken.
+    fn behind_links(&self) -> Vec<Vec<u8>> {
+        let is_behind_link = |scope: &Seen<'_>| {
+            let error = tree::open_folder(parent(scope.name)).err();
+            let error = error.as_ref().and_then(Errno::from_io_error);
+            matches!(error, Some(Errno::LOOP | Errno::NOTDIR))
+        };
+        self.want.scopes().iter().filter(is_behind_link).map(|scope| scope.name.to_vec()).collect()
     }
 
     /// What somebody wrote again since without saying anything else: git does so with its index whenever it is asked how things
@@ -282,6 +302,10 @@ impl Restore<'_> {
             None => (0, Vec::new()),
         };
         let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
+        // What was done in a folder is told by itself; of the folder only what was to be done to it.
+        let unmarked = finished.unmarked.into_iter().filter(|kept| !is_known.contains(&kept.path));
+        let mut unmarked: HashMap<PathBuf, Kept> = unmarked.map(|kept| (kept.path.clone(), kept)).collect();
+        kept.extend(plan.told.iter().filter_map(|told| unmarked.remove(&told.path)));
         let strange = strange.into_iter().filter(|path| !is_known.contains(path));
         kept.extend(strange.map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
         Ok(self.told(Some(id), plan.told, kept, verified, written))
@@ -439,6 +463,12 @@ fn is_git_index(path: &[u8]) -> bool {
 fn kept_below(plan: &Plan, op: &Op, kept: &mut Vec<Kept>, because: KeptBecause) {
     let told = plan.told.get(op.told.clone()).unwrap_or_default();
     kept.extend(told.iter().map(|told| Kept { path: told.path.clone(), because }));
+}
+
+/// Does a folder go, with all that is in it?
+fn moves_folder(op: &Op) -> bool {
+    let is_folder = op.have.is_some_and(|have| have.kind() == Kind::Folder);
+    is_folder && matches!(op.deed, Deed::Remove | Deed::Exchange)
 }
 
 fn is_refusal(error: &io::Error) -> bool {

@@ -8,16 +8,17 @@ use std::thread;
 use unstuck_vault::{Progress, Stage, Unwatched, Vault, VaultError, Watch};
 
 use crate::house::House;
+use crate::listing::Listing;
 
 /// Does something once, when a stage is reached.
-struct At<F: Fn() + Sync> {
+pub struct At<F: Fn() + Sync> {
     stage: Stage,
     done: AtomicBool,
     deed: F,
 }
 
 impl<F: Fn() + Sync> At<F> {
-    fn new(stage: Stage, deed: F) -> At<F> {
+    pub fn new(stage: Stage, deed: F) -> At<F> {
         At { stage, done: AtomicBool::new(false), deed }
     }
 }
@@ -195,14 +196,6 @@ fn a_stage_without_a_journal_is_rubbish() {
 }
 
 #[test]
-fn a_journal_that_is_damaged_is_said_and_nothing_is_done() {
-    let house = House::new();
-    fs::write(house.vault.folder().join("journal"), "{}\n00").unwrap();
-    let error = Vault::open(house.vault.folder()).unwrap_err();
-    assert!(matches!(&error, VaultError::Damaged { path } if path.ends_with("journal")), "{error:?}");
-}
-
-#[test]
 fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
     let house = House::new();
     house.write("a", "1");
@@ -214,4 +207,70 @@ fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
     assert!(matches!(full, VaultError::OverBudget { .. }), "{full:?}");
     assert_eq!(house.read("a"), "2");
     house.is_tidy();
+}
+
+#[test]
+fn a_link_that_took_the_place_of_a_folder_above_leads_nowhere() {
+    let house = House::new();
+    let above = house.path("above");
+    house.write("above/scope/a", "1");
+    house.write("above/scope/gone", "1");
+    house.write("beside/b", "1");
+    let id = house.take_of(&[above.join("scope"), house.path("beside")]).id;
+    // Another tree, with other things in it, is where the link leads.
+    house.write("elsewhere/scope/a", "precious");
+    house.write("elsewhere/scope/more", "precious");
+    house.write("beside/b", "2");
+    fs::rename(&above, house.path("moved")).unwrap();
+    symlink(house.path("elsewhere"), &above).unwrap();
+    let (moved, elsewhere) = (house.path("moved"), house.path("elsewhere"));
+    let outside = Listing::of(&[&moved, &elsewhere]).unwrap();
+    for _again in 0..2 {
+        let restored = house.restore(id);
+        let kept = house.kept(&restored);
+        assert!(kept.iter().any(|kept| kept == "above/scope Refused"), "{kept:?}");
+        assert!(kept.iter().all(|kept| kept.ends_with("Refused")), "{kept:?}");
+        assert_eq!(Listing::of(&[&moved, &elsewhere]).unwrap().differs_from(&outside), None::<String>);
+        assert_eq!(house.read("beside/b"), "1");
+        house.is_tidy();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_marks_may_not_be_set_is_not_said_to_be_brought_back() {
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+
+    let house = House::new();
+    house.write("dir/a", "1");
+    house.write("b", "1");
+    let id = house.take().id;
+    fs::set_permissions(house.path("dir"), fs::Permissions::from_mode(0o711)).unwrap();
+    house.write("b", "2");
+    let dir = fs::File::open(house.path("dir")).unwrap();
+    let Ok(flags) = ioctl_getflags(&dir) else { return skipped("this filesystem knows no flags") };
+    if ioctl_setflags(&dir, flags | IFlags::IMMUTABLE).is_err() {
+        return skipped("only root may forbid everybody to change a folder");
+    }
+    let restored = house.restore(id);
+    ioctl_setflags(&dir, flags).unwrap();
+    assert_eq!(
+        (house.done(&restored), house.kept(&restored)),
+        (strings(["b Modified"]), strings(["dir Refused"]))
+    );
+    let restored = house.restore(id);
+    assert_eq!((house.done(&restored), house.kept(&restored)), (strings(["dir Touched"]), Vec::new()));
+}
+
+#[cfg(target_os = "linux")]
+fn strings<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).to_vec()
+}
+
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "what is not tested is said")]
+fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
 }
