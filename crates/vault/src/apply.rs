@@ -186,21 +186,26 @@ impl At<'_> {
 
     fn exchange(&self) -> Result<(), Hindrance> {
         let aside = [&self.slot[..], b"-old"].concat();
-        if tree::entry(&self.stage.folder, &aside)?.is_some() {
-            return self.place();
-        }
         let Some(waiting) = self.waiting()? else { return Ok(()) };
+        if tree::entry(&self.stage.folder, &aside)?.is_some() {
+            return self.place_over(&aside);
+        }
         if Some(waiting.inode) == self.step.new {
             self.check_present()?;
             let swapped = self.openly(|| self.swap());
             if matches!(swapped, Err(Hindrance::Kept(KeptBecause::Refused))) && !can_exchange(self.stage) {
                 self.openly(|| rename(self.folder, self.name, &self.stage.folder, &aside))?;
-                self.check_landed(&aside, || rename(&self.stage.folder, &aside, self.folder, self.name))?;
-                return self.place();
+                return self.place_over(&aside);
             }
             swapped?;
         }
         self.check_landed(&self.slot, || self.swap())
+    }
+
+    /// Puts what is ready where something was taken away, if that is what was saved.
+    fn place_over(&self, aside: &[u8]) -> Result<(), Hindrance> {
+        self.check_landed(aside, || rename(&self.stage.folder, aside, self.folder, self.name))?;
+        self.place()
     }
 
     fn remove(&self) -> Result<(), Hindrance> {

@@ -67,6 +67,16 @@ impl Plan {
     pub(crate) fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.folders.is_empty()
     }
+
+    /// Leaves out some deeds, and tells that.
+    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&Op) -> bool) {
+        let because = KeptBecause::Refused;
+        for op in self.ops.extract_if(.., |op| is_refused(op)) {
+            self.kept.push(Kept { path: to_path(&op.path), because });
+            let below = self.told.get(op.told).unwrap_or_default();
+            self.kept.extend(below.iter().map(|told| Kept { path: told.path.clone(), because }));
+        }
+    }
 }
 
 /// What is compared.
@@ -126,7 +136,7 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     /// Everything in one folder. Tells whether names in it come, go or change places. In a doomed folder, whatever stays is
-    /// told of.
+    /// told of. Scopes are the names in the folder without a path: one that the snapshot does not name is none of its own.
     fn level(
         &mut self,
         path: &[u8],
@@ -155,7 +165,7 @@ impl<'a> Planner<'a> {
             Left::As(None) | Left::Unasked => Default::default(),
         };
         let mut changes = false;
-        for pair in pairs(want, have) {
+        for pair in pairs(want, have).into_iter().filter(|pair| !path.is_empty() || pair.was.is_some()) {
             let left = match left {
                 Left::Unasked => Left::Unasked,
                 Left::As(_) => Left::As(there(known.get(pair.name).copied())),

@@ -1,8 +1,11 @@
 //! Finishing a restore: its own last part, and what the next command does when one was interrupted. Without a journal nothing
-//! was touched yet, and what was made ready is removed; with one, the restore goes on to its end.
+//! was touched yet, and what was made ready is removed; with one, the restore goes on to its end. One that nobody can finish
+//! is given up: its journal and what was made ready are set aside for a person, never removed.
 
 use std::fs;
-use std::time::SystemTime;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use crate::apply;
 use crate::error::VaultError;
@@ -25,6 +28,13 @@ pub(crate) struct Finished {
     pub(crate) after: Option<Manifest>,
 }
 
+/// What a journal that was given up is called.
+const GIVEN_UP: &str = "journal.damaged-";
+/// What was made ready for it is called by its number and this.
+const KEPT: &str = "kept";
+/// What could not be finished for so long is given up by those who need it out of the way.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Finishes what was interrupted. If somebody is at work, it is left to them.
 pub(crate) fn recover(folder: &Folder) -> Result<(), VaultError> {
     let is_idle = !folder.journal().exists() && folder.numbers(Room::Stages)?.is_empty();
@@ -37,16 +47,65 @@ pub(crate) fn recover(folder: &Folder) -> Result<(), VaultError> {
     }
 }
 
+/// The same; what the system did not let anybody finish for a day is given up.
+pub(crate) fn recover_by(folder: &Folder, now: SystemTime) -> Result<(), VaultError> {
+    let Err(error) = recover(folder) else { return Ok(()) };
+    let written = fs::symlink_metadata(folder.journal()).and_then(|found| found.modified());
+    let is_old = written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age > PATIENCE));
+    match folder.try_hold(Hold::Alone)?.filter(|_| is_old) {
+        Some(_alone) => give_up(folder),
+        None => Err(error),
+    }
+}
+
 /// The same for those who work alone already.
 pub(crate) fn recover_alone(folder: &Folder, alone: &Held) -> Result<(), VaultError> {
-    if let Some(journal) = Journal::read(folder)? {
-        let stored = StoredSnapshot::read(folder, journal.saved)?;
-        let manifest = Manifest::read(folder, stored.before)?;
-        finish(folder, &journal, Taken { stored, manifest }, &Unwatched)?;
+    match begun(folder) {
+        Ok(None) => {}
+        Ok(Some((journal, saved))) => {
+            finish(folder, &journal, saved, &Unwatched)?;
+        }
+        // It will not be whole the next time, either.
+        Err(VaultError::Damaged { .. } | VaultError::NoSuchSnapshot { .. }) => give_up(folder)?,
+        Err(error) => return Err(error),
     }
     // Rubbish that cannot be removed is in nobody's way.
     let _it_is_tried_again = stage::remove_all(folder, alone);
     Ok(())
+}
+
+/// What was begun, and the present as it was saved before.
+fn begun(folder: &Folder) -> Result<Option<(Journal, Taken)>, VaultError> {
+    let Some(journal) = Journal::read(folder)? else { return Ok(None) };
+    let stored = StoredSnapshot::read(folder, journal.saved)?;
+    let manifest = Manifest::read(folder, stored.before)?;
+    Ok(Some((journal, Taken { stored, manifest })))
+}
+
+/// Sets a restore aside. What it had made ready, or moved out of a tree, goes first: without a journal it would be rubbish.
+fn give_up(folder: &Folder) -> Result<(), VaultError> {
+    for number in folder.numbers(Room::Stages)? {
+        let stage = folder.numbered(Room::Stages, number);
+        fs::rename(&stage, stage.with_extension(KEPT)).map_err(VaultError::io("rename", &stage))?;
+    }
+    let names = (1..).map(|number| folder.path().join(format!("{GIVEN_UP}{number}")));
+    let free = names.into_iter().find(|name| fs::symlink_metadata(name).is_err());
+    let journal = folder.journal();
+    fs::rename(&journal, free.unwrap_or_default()).map_err(VaultError::io("rename", &journal))
+}
+
+/// The journals that were given up.
+pub(crate) fn given_up(folder: &Folder) -> Result<Vec<PathBuf>, VaultError> {
+    let failed = || VaultError::io("list", folder.path());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder.path()).map_err(failed())? {
+        let name = entry.map_err(failed())?.file_name();
+        if name.as_bytes().starts_with(GIVEN_UP.as_bytes()) {
+            found.push(folder.path().join(name));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Carries out what the journal says, records what is there then, and removes the journal.
@@ -80,7 +139,9 @@ pub(crate) fn finish(
         match take::conclude_where(folder, saved, Extent::Only(&extent), now, reserve, &Unstoppable(watch)) {
             Ok(taken) => Some(taken.manifest),
             // The tree is as it should be; only an undo of this restore knows less.
-            Err(VaultError::OverBudget { .. } | VaultError::DiskFull { .. }) => None,
+            Err(VaultError::OverBudget { .. } | VaultError::DiskFull { .. } | VaultError::Damaged { .. }) => {
+                None
+            }
             Err(error) => return Err(error),
         };
     for (id, by) in &journal.undone {
@@ -89,7 +150,7 @@ pub(crate) fn finish(
                 stored.undone(*by);
                 stored.write(folder)?;
             }
-            Err(VaultError::NoSuchSnapshot { .. }) => {}
+            Err(VaultError::NoSuchSnapshot { .. } | VaultError::Damaged { .. }) => {}
             Err(error) => return Err(error),
         }
     }

@@ -7,6 +7,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
 use crate::content;
 use crate::entry::Kind;
@@ -156,10 +158,23 @@ impl Restore<'_> {
         let lists = Lists { want, have, left, force: self.choice.force, excused: &[], chosen };
         let plan = plan::plan(lists);
         let excused = self.excused(&plan);
-        match excused.is_empty() {
+        let mut plan = match excused.is_empty() {
             true => plan,
             false => plan::plan(Lists { excused: &excused, ..lists }),
-        }
+        };
+        let refused = self.behind_links();
+        plan.refuse(|op| refused.iter().any(|scope| is_at_or_below(&op.path, scope)));
+        plan
+    }
+
+    /// Scopes to whose places a link leads by now: what is there is not what was taken.
+    fn behind_links(&self) -> Vec<Vec<u8>> {
+        let is_behind_link = |scope: &Seen<'_>| {
+            let error = tree::open_folder(parent(scope.name)).err();
+            let error = error.as_ref().and_then(Errno::from_io_error);
+            matches!(error, Some(Errno::LOOP | Errno::NOTDIR))
+        };
+        self.want.scopes().iter().filter(is_behind_link).map(|scope| scope.name.to_vec()).collect()
     }
 
     /// What somebody wrote again since without saying anything else: git does so with its index whenever it is asked how things

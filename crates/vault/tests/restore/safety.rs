@@ -8,6 +8,7 @@ use std::thread;
 use unstuck_vault::{Progress, Stage, Unwatched, Vault, VaultError, Watch};
 
 use crate::house::House;
+use crate::listing::Listing;
 
 /// Does something once, when a stage is reached.
 struct At<F: Fn() + Sync> {
@@ -195,14 +196,6 @@ fn a_stage_without_a_journal_is_rubbish() {
 }
 
 #[test]
-fn a_journal_that_is_damaged_is_said_and_nothing_is_done() {
-    let house = House::new();
-    fs::write(house.vault.folder().join("journal"), "{}\n00").unwrap();
-    let error = Vault::open(house.vault.folder()).unwrap_err();
-    assert!(matches!(&error, VaultError::Damaged { path } if path.ends_with("journal")), "{error:?}");
-}
-
-#[test]
 fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
     let house = House::new();
     house.write("a", "1");
@@ -214,4 +207,31 @@ fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
     assert!(matches!(full, VaultError::OverBudget { .. }), "{full:?}");
     assert_eq!(house.read("a"), "2");
     house.is_tidy();
+}
+
+#[test]
+fn a_link_that_took_the_place_of_a_folder_above_leads_nowhere() {
+    let house = House::new();
+    let above = house.path("above");
+    house.write("above/scope/a", "1");
+    house.write("above/scope/gone", "1");
+    house.write("beside/b", "1");
+    let id = house.take_of(&[above.join("scope"), house.path("beside")]).id;
+    // Another tree, with other things in it, is where the link leads.
+    house.write("elsewhere/scope/a", "precious");
+    house.write("elsewhere/scope/more", "precious");
+    house.write("beside/b", "2");
+    fs::rename(&above, house.path("moved")).unwrap();
+    symlink(house.path("elsewhere"), &above).unwrap();
+    let (moved, elsewhere) = (house.path("moved"), house.path("elsewhere"));
+    let outside = Listing::of(&[&moved, &elsewhere]).unwrap();
+    for _again in 0..2 {
+        let restored = house.restore(id);
+        let kept = house.kept(&restored);
+        assert!(kept.iter().any(|kept| kept == "above/scope Refused"), "{kept:?}");
+        assert!(kept.iter().all(|kept| kept.ends_with("Refused")), "{kept:?}");
+        assert_eq!(Listing::of(&[&moved, &elsewhere]).unwrap().differs_from(&outside), None::<String>);
+        assert_eq!(house.read("beside/b"), "1");
+        house.is_tidy();
+    }
 }
