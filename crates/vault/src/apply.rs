@@ -15,6 +15,7 @@ use crate::error::VaultError;
 use crate::journal::{Journal, Old, Step};
 use crate::manifest::{Manifest, join};
 use crate::marks::{self, Marks};
+use crate::mounts;
 use crate::plan::{Deed, FolderMark, to_path};
 use crate::prepare::slot;
 use crate::restored::KeptBecause;
@@ -276,19 +277,22 @@ impl At<'_> {
         };
         let is_still = self.hands.is_still(&landed, &old);
         let is_whole = match landed.kind() == Kind::Folder && is_still {
-            true => self.hands.is_whole_tree(&self.stage.folder, slot, &self.step.path)?,
-            false => is_still,
+            true => self.hands.is_whole_tree(&self.stage.folder, slot, &self.step.path),
+            false => Ok(is_still),
         };
-        if is_whole {
-            return Ok(());
-        }
+        let because = match is_whole {
+            Ok(true) => return Ok(()),
+            Ok(false) => KeptBecause::ChangedMeanwhile,
+            Err(Hindrance::Kept(because)) => because,
+            Err(stop @ Hindrance::Stop(_)) => return Err(stop),
+        };
         back()?;
         if landed.kind() == Kind::Folder && landed.mode != old.mode {
             // It was opened to be moved.
             let folder = tree::open_child(self.folder, self.name)?;
             fs::fchmod(&folder, Mode::from_raw_mode(old.mode & 0o7777))?;
         }
-        Err(Hindrance::Kept(KeptBecause::ChangedMeanwhile))
+        Err(Hindrance::Kept(because))
     }
 
     /// Does something in a folder; where that may not be written, but gets its marks at the end, it is opened first. A folder
@@ -350,10 +354,10 @@ impl Hands<'_> {
         is_it && (now.kind() == Kind::Folder || (now.size == old.size && is_timed))
     }
 
-    /// Is everything in a folder what was saved, nothing more and nothing less?
+    /// Is everything in a folder what was saved, nothing more and nothing less? A folder with a mount in it is refused.
     fn is_whole_tree(&self, above: impl AsFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
         let Some(list) = self.present.folder(path) else { return Ok(false) };
-        let folder = tree::open_child(above, slot)?;
+        let folder = mounts::open_inside(above, slot, tree::FOLDER)?;
         let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
         let mut names = Vec::new();
         tree::names(&folder, &mut buffer, &mut names)?;

@@ -20,6 +20,7 @@ mod keep;
 mod links;
 mod manifest;
 mod marks;
+mod mounts;
 mod needs;
 mod pack;
 mod plan;

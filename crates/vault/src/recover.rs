@@ -3,6 +3,7 @@
 //! is given up: its journal and what was made ready are set aside for a person, never removed.
 
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -136,7 +137,11 @@ pub(crate) fn finish(
                 .map_err(VaultError::io("write", &placed))?;
         }
     }
-    stage::remove_elsewhere(folder, number)?;
+    match stage::remove_elsewhere(folder, number) {
+        // Somebody mounted something in what was moved away: it stays, and is tried again with all other rubbish.
+        Err(VaultError::Io { source, .. }) if is_mounted(&source) => {}
+        removed => removed?,
+    }
     apply::mark_folders(&journal.folders)?;
     let reserve = Reserve { max_size: u64::MAX, min_free: 0 };
     let (extent, now) = (journal.folders_written(), clock(folder, number).unwrap_or(journal.now));
@@ -161,6 +166,10 @@ pub(crate) fn finish(
     }
     Journal::remove(folder)?;
     Ok(Finished { kept, after })
+}
+
+fn is_mounted(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::ResourceBusy)
 }
 
 /// What the filesystem of the safe takes the time to be: what was made ready before is then known to be older.

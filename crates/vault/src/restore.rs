@@ -18,6 +18,7 @@ use crate::git_index;
 use crate::journal::{Journal, Old, Step};
 use crate::manifest::{Manifest, Seen, is_at_or_below, join};
 use crate::marks::Marks;
+use crate::mounts::Mounts;
 use crate::pack::Packs;
 use crate::plan::{self, Deed, Lists, Op, Plan, to_path};
 use crate::prepare::{self, Prepared, Preparing};
@@ -164,6 +165,10 @@ impl Restore<'_> {
         };
         let refused = self.behind_links();
         plan.refuse(|op| refused.iter().any(|scope| is_at_or_below(&op.path, scope)));
+        if plan.ops.iter().any(moves_folder) {
+            let mounts = Mounts::now();
+            plan.refuse(|op| moves_folder(op) && mounts.is_any_in(&op.path));
+        }
         plan
     }
 
@@ -454,6 +459,12 @@ fn is_git_index(path: &[u8]) -> bool {
 fn kept_below(plan: &Plan, op: &Op, kept: &mut Vec<Kept>, because: KeptBecause) {
     let told = plan.told.get(op.told.clone()).unwrap_or_default();
     kept.extend(told.iter().map(|told| Kept { path: told.path.clone(), because }));
+}
+
+/// Does a folder go, with all that is in it?
+fn moves_folder(op: &Op) -> bool {
+    let is_folder = op.have.is_some_and(|have| have.kind() == Kind::Folder);
+    is_folder && matches!(op.deed, Deed::Remove | Deed::Exchange)
 }
 
 fn is_refusal(error: &io::Error) -> bool {

@@ -10,12 +10,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Mode};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Held, Number, Room};
+use crate::mounts::{self, Home};
 use crate::plan::to_path;
 use crate::tree;
 
@@ -45,34 +46,6 @@ pub(crate) enum Settling {
     Each,
     /// All at once, with everything that waits for this disk. Good for many.
     All,
-}
-
-/// What can be renamed into each other lies in the same home.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Home {
-    device: u64,
-    mount: u64,
-}
-
-impl Home {
-    #[allow(clippy::unnecessary_cast, reason = "the numbers' types differ from one system to the next")]
-    fn of(folder: impl AsFd) -> io::Result<Home> {
-        let device = fs::fstat(folder.as_fd())?.st_dev as u64;
-        Ok(Home { device, mount: mount(folder) })
-    }
-}
-
-/// Two mounts of one filesystem are two places for a rename.
-#[cfg(target_os = "linux")]
-fn mount(folder: impl AsFd) -> u64 {
-    use rustix::fs::StatxFlags;
-    let found = fs::statx(folder, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
-    found.map_or(0, |found| found.stx_mnt_id)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn mount(_folder: impl AsFd) -> u64 {
-    0
 }
 
 impl Stages {
@@ -272,16 +245,17 @@ pub(crate) fn remove_elsewhere(folder: &Folder, number: Number) -> Result<(), Va
 /// Removes all stages. Only for those who work alone, when nothing in them is needed.
 pub(crate) fn remove_all(folder: &Folder, _alone: &Held) -> Result<(), VaultError> {
     let room = folder.room(Room::Stages);
-    for number in folder.numbers(Room::Stages)? {
+    let remove = |number: Number| {
         remove_elsewhere(folder, number)?;
         let open = tree::open_folder(room.as_os_str().as_bytes());
         let removed = open.and_then(|room| remove_tree(&room, number.to_string().as_bytes()));
-        removed.map_err(VaultError::io("remove", &folder.numbered(Room::Stages, number)))?;
-    }
-    Ok(())
+        removed.map_err(VaultError::io("remove", &folder.numbered(Room::Stages, number)))
+    };
+    // One that cannot be removed keeps none of the others.
+    folder.numbers(Room::Stages)?.into_iter().map(remove).fold(Ok(()), Result::and)
 }
 
-/// Removes something with everything in it, following no link. It is fine if it is gone.
+/// Removes something with everything in it, following no link and entering no mount. It is fine if it is gone.
 pub(crate) fn remove_tree(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
     let folder = folder.as_fd();
     let Some(entry) = tree::entry(folder, name)? else { return Ok(()) };
@@ -289,9 +263,10 @@ pub(crate) fn remove_tree(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
         return gone(fs::unlinkat(folder, name, AtFlags::empty()));
     }
     if entry.mode & 0o700 != 0o700 {
+        let _it_is_no_mount = mounts::open_inside(folder, name, tree::FOLDER | OFlags::PATH)?;
         fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
     }
-    let inner = tree::open_child(folder, name)?;
+    let inner = mounts::open_inside(folder, name, tree::FOLDER)?;
     let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
     let mut names = Vec::new();
     tree::names(&inner, &mut buffer, &mut names)?;

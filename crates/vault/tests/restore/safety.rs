@@ -11,14 +11,14 @@ use crate::house::House;
 use crate::listing::Listing;
 
 /// Does something once, when a stage is reached.
-struct At<F: Fn() + Sync> {
+pub struct At<F: Fn() + Sync> {
     stage: Stage,
     done: AtomicBool,
     deed: F,
 }
 
 impl<F: Fn() + Sync> At<F> {
-    fn new(stage: Stage, deed: F) -> At<F> {
+    pub fn new(stage: Stage, deed: F) -> At<F> {
         At { stage, done: AtomicBool::new(false), deed }
     }
 }
