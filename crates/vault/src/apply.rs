@@ -68,7 +68,7 @@ impl From<io::Error> for Hindrance {
 /// Takes all steps. The numbers of those that were not taken come back, with the reason.
 pub(crate) fn apply(
     journal: &Journal,
-    stages: &[Option<Stage>],
+    stages: &[Stage],
     present: &Manifest,
     watch: &dyn Watch,
 ) -> Result<Vec<(usize, KeptBecause)>, VaultError> {
@@ -86,7 +86,7 @@ pub(crate) fn apply(
             let _it_goes_on =
                 watch.goes_on(Progress { stage: Doing::Placing, done: done as u64, of, bytes: 0 });
         }
-        let Some(Some(stage)) = stages.get(step.stage) else { continue };
+        let Some(stage) = stages.get(step.stage) else { continue };
         match hands.take(step, stage) {
             Ok(()) => {}
             Err(Hindrance::Kept(because)) => kept.push((step.number, because)),

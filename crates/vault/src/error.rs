@@ -77,6 +77,14 @@ pub enum VaultError {
         /// The snapshot.
         id: SnapshotId,
     },
+    /// A restore was interrupted, and what it had made ready is on a disk that is away.
+    #[error("a restore was interrupted and waits for {path}")]
+    Away {
+        /// What is not there.
+        path: PathBuf,
+        /// What the restore has set out to do.
+        journal: PathBuf,
+    },
     /// A file of the safe is not as it was written.
     #[error("{path} is damaged")]
     Damaged {

@@ -37,6 +37,8 @@ const GIVEN_UP: &str = "journal.damaged-";
 const KEPT: &str = "kept";
 /// What could not be finished for so long is given up by those who need it out of the way.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// A disk that is away may come back after so long.
+const PATIENCE_FOR_DISKS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Finishes what was interrupted. If somebody is at work, it is left to them.
 pub(crate) fn recover(folder: &Folder) -> Result<(), VaultError> {
@@ -50,11 +52,13 @@ pub(crate) fn recover(folder: &Folder) -> Result<(), VaultError> {
     }
 }
 
-/// The same; what the system did not let anybody finish for a day is given up.
+/// The same; what the system did not let anybody finish for a day, or a month where a disk is away, is given up.
 pub(crate) fn recover_by(folder: &Folder, now: SystemTime) -> Result<(), VaultError> {
     let Err(error) = recover(folder) else { return Ok(()) };
+    let is_away = matches!(error, VaultError::Away { .. });
+    let patience = if is_away { PATIENCE_FOR_DISKS } else { PATIENCE };
     let written = fs::symlink_metadata(folder.journal()).and_then(|found| found.modified());
-    let is_old = written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age > PATIENCE));
+    let is_old = written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age > patience));
     match folder.try_hold(Hold::Alone)?.filter(|_| is_old) {
         Some(_alone) => give_up(folder),
         None => Err(error),
@@ -63,11 +67,12 @@ pub(crate) fn recover_by(folder: &Folder, now: SystemTime) -> Result<(), VaultEr
 
 /// The same for those who work alone already.
 pub(crate) fn recover_alone(folder: &Folder, alone: &Held) -> Result<(), VaultError> {
-    match begun(folder) {
-        Ok(None) => {}
-        Ok(Some((journal, saved))) => {
-            finish(folder, &journal, saved, &Unwatched)?;
-        }
+    let finished = match begun(folder) {
+        Ok(Some((journal, saved))) => finish(folder, &journal, saved, &Unwatched).map(|_| ()),
+        begun => begun.map(|_| ()),
+    };
+    match finished {
+        Ok(()) => {}
         // It will not be whole the next time, either.
         Err(VaultError::Damaged { .. } | VaultError::NoSuchSnapshot { .. }) => give_up(folder)?,
         Err(error) => return Err(error),
@@ -118,15 +123,15 @@ pub(crate) fn finish(
     saved: Taken,
     watch: &dyn Watch,
 ) -> Result<Finished, VaultError> {
-    let stages = Stages::find(&journal.stages)?;
     let number = journal.saved.0;
     // What lies elsewhere is removed while the journal is still there. From then on it no longer tells what was done.
     let placed = folder.numbered(Room::Stages, number).join("placed");
     let mut kept = Vec::new();
     if !placed.exists() {
+        let stages = Stages::find(folder, number, &journal.stages)?;
         kept = apply::apply(journal, &stages, &saved.manifest, watch)?;
         if journal.stages.len() > 1 {
-            for stage in stages.iter().flatten() {
+            for stage in &stages {
                 stage::settle(&stage.folder).map_err(VaultError::io("write", &stage.path))?;
             }
             fs::File::create(&placed)

@@ -62,14 +62,25 @@ impl Stages {
         Ok(Stages { all: vec![Stage { path, folder: stage }], homes: vec![home] })
     }
 
-    /// Finds those that an interrupted restore had; nothing where one is gone, because all is done with it.
-    pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<Option<Stage>>, VaultError> {
-        let open = |path: &PathBuf| match tree::open_folder(path.as_os_str().as_bytes()) {
-            Ok(folder) => Ok(Some(Stage { path: path.clone(), folder })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(VaultError::io("open", path)(error)),
+    /// Finds those that a restore made. They stay while its steps are not all taken, so one that is not there is on a disk
+    /// that is away: nothing is done without it. The one in the safe is found there, wherever the safe is by now.
+    pub(crate) fn find(folder: &Folder, number: Number, paths: &[PathBuf]) -> Result<Vec<Stage>, VaultError> {
+        let path = folder.numbered(Room::Stages, number);
+        let own = match tree::open_folder(path.as_os_str().as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(VaultError::Damaged { path }),
+            own => own.map_err(VaultError::io("open", &path))?,
         };
-        paths.iter().map(open).collect()
+        let mut found = vec![Stage { path, folder: own }];
+        for path in paths.iter().skip(1) {
+            let elsewhere = match tree::open_folder(path.as_os_str().as_bytes()) {
+                Err(error) if is_elsewhere(&error) => {
+                    return Err(VaultError::Away { path: path.clone(), journal: folder.journal() });
+                }
+                elsewhere => elsewhere.map_err(VaultError::io("open", path))?,
+            };
+            found.push(Stage { path: path.clone(), folder: elsewhere });
+        }
+        Ok(found)
     }
 
     /// The stage from which something can be renamed to a scope or into it. Makes one where there is none.

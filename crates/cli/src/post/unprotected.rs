@@ -113,6 +113,7 @@ impl Trouble {
             ),
             VaultError::Damaged { .. }
             | VaultError::Io { .. }
+            | VaultError::Away { .. }
             | VaultError::Missing { .. }
             | VaultError::NoSuchSnapshot { .. }
             | VaultError::NotConcluded { .. } => Trouble::own_fault(&error.to_string(), lang),

@@ -251,3 +251,48 @@ fn what_could_not_be_finished_for_a_day_is_given_up_when_space_is_given_back() {
     assert_eq!(house.vault.given_up().unwrap().len(), 1);
     assert_eq!((house.restore(id).kept, house.read("a")), (Vec::new(), "1".to_owned()));
 }
+
+#[test]
+fn a_restore_whose_disk_is_away_waits_until_it_is_back() {
+    type Away = fn(&Path, &Path);
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return;
+    }
+    let ways: [(&str, Away); 2] = [
+        ("nothing is there", |disk, away| fs::rename(disk, away).unwrap()),
+        ("a link is there", |disk, away| {
+            fs::rename(disk, away).unwrap();
+            std::os::unix::fs::symlink(away, disk).unwrap();
+        }),
+    ];
+    for (way, take_away) in ways {
+        let (house, other) = (House::at(Some(memory)), tempfile::tempdir().unwrap());
+        make(&house, 1);
+        let one = (house.take().id, house.listing());
+        make(&house, 2);
+        begin(&house, one.0);
+        let disk = house.tree.parent().unwrap();
+        let away = disk.with_extension("away");
+        take_away(disk, &away);
+        let vault = Vault::open(house.vault.folder()).unwrap();
+        vault.take(&house.wish(&[other.path().to_owned()]), &Unwatched).unwrap();
+        let retention = Retention { per_target: 3, max_age: Duration::from_secs(3600), max_size: 1 << 40 };
+        let later = std::time::SystemTime::now() + Duration::from_secs(48 * 3600);
+        let refusals = [
+            vault.restore(one.0, &house.choice(&[]), &Unwatched).map(|_| ()),
+            vault.undo(one.0, &house.choice(&[]), &Unwatched).map(|_| ()),
+            vault.collect(&retention, later, &Unwatched).map(|_| ()),
+        ];
+        for refused in refusals {
+            let error = refused.unwrap_err();
+            let is_said = matches!(&error, VaultError::Away { path, .. } if path.starts_with(disk));
+            assert!(is_said, "{way}: {error:?}");
+        }
+        let _it_is_no_link = fs::remove_file(disk);
+        fs::rename(&away, disk).unwrap();
+        Vault::open(vault.folder()).unwrap();
+        house.is(&one.1);
+        house.is_tidy();
+    }
+}
