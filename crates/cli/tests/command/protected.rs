@@ -456,6 +456,27 @@ fn a_call_that_is_told_of_twice_is_saved_once() {
 }
 
 #[test]
+fn an_agent_that_gives_the_same_name_to_every_call_has_each_of_them_saved() {
+    let world = project("").with("work/docs/a.md", "a\n");
+    call(&world, "claude", &[], "call_0", "rm -rf src");
+    call(&world, "claude", &[], "call_0", "rm -rf docs");
+    call(&world, "claude", &[], "call_0", "rm -rf docs src");
+    let world = world.with("work/docs/b.md", "b\n");
+    call(&world, "claude", &[], "call_0", "rm -rf docs");
+    let all = snapshots(&world);
+    assert_eq!(all.len(), 3, "{all:?}");
+    assert!(all.iter().all(|each| each["concluded"] == true), "{all:?}");
+}
+
+#[test]
+fn an_open_call_whose_name_is_given_to_another_one_protects_only_itself() {
+    let world = project("").with("work/docs/a.md", "a\n");
+    before(&world, "claude", &[], "call_0", "rm -rf src");
+    before(&world, "claude", &[], "call_0", "rm -rf docs");
+    assert_eq!(snapshots(&world).len(), 2);
+}
+
+#[test]
 fn calls_at_the_same_time_and_those_of_sub_agents_are_all_saved() {
     let world = project("").with("work/one/a", "1").with("work/two/a", "2").with("work/three/a", "3");
     let stood = files(&world);
