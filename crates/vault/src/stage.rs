@@ -67,7 +67,9 @@ impl Stages {
     pub(crate) fn find(folder: &Folder, number: Number, paths: &[PathBuf]) -> Result<Vec<Stage>, VaultError> {
         let path = folder.numbered(Room::Stages, number);
         let own = match tree::open_folder(path.as_os_str().as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(VaultError::Damaged { path }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(VaultError::Damaged { path });
+            }
             own => own.map_err(VaultError::io("open", &path))?,
         };
         let mut found = vec![Stage { path, folder: own }];
