@@ -9,6 +9,7 @@ mod check;
 mod collect;
 mod compare;
 mod content;
+mod depth;
 mod distrust;
 mod entry;
 mod error;

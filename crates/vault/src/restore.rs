@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
 use crate::content;
+use crate::depth;
 use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold, Room};
@@ -297,8 +298,9 @@ impl Restore<'_> {
         }
         let is_done = |number: &usize| !is_out.contains(number);
         let done = plan.ops.iter().enumerate().filter(|(number, _)| is_done(number)).map(|(_, op)| op);
+        let done: Vec<&Op> = done.collect();
         let (verified, strange) = match &finished.after {
-            Some(after) => self.verify(done, after),
+            Some(after) => depth::with_room(|| self.verify(&done, after)),
             None => (0, Vec::new()),
         };
         let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
@@ -390,7 +392,7 @@ impl Restore<'_> {
     }
 
     /// Compares what was read after the restore with what the snapshot holds. How many files are the same, and which are not.
-    fn verify<'b>(&self, done: impl Iterator<Item = &'b Op>, after: &Manifest) -> (u64, Vec<PathBuf>) {
+    fn verify(&self, done: &[&Op], after: &Manifest) -> (u64, Vec<PathBuf>) {
         let mut verified =
             Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
         let mut folder: (Vec<u8>, HashMap<&[u8], Seen<'_>>) = Default::default();

@@ -5,7 +5,7 @@
 use std::fs::{self as std_fs, DirBuilder};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ use crate::tree;
 const BESIDE: &str = ".unstuck-restore-";
 /// The note of what lies elsewhere. All other names in a stage are numbers.
 const NOTE: &str = "elsewhere";
+/// So many folders inside each other are open at a time.
+const DEEP: usize = 64;
 
 /// One folder in which things are made ready.
 #[derive(Debug)]
@@ -67,7 +69,9 @@ impl Stages {
     pub(crate) fn find(folder: &Folder, number: Number, paths: &[PathBuf]) -> Result<Vec<Stage>, VaultError> {
         let path = folder.numbered(Room::Stages, number);
         let own = match tree::open_folder(path.as_os_str().as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(VaultError::Damaged { path }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(VaultError::Damaged { path });
+            }
             own => own.map_err(VaultError::io("open", &path))?,
         };
         let mut found = vec![Stage { path, folder: own }];
@@ -257,27 +261,74 @@ pub(crate) fn remove_all(folder: &Folder, _alone: &Held) -> Result<(), VaultErro
 
 /// Removes something with everything in it, following no link and entering no mount. It is fine if it is gone.
 pub(crate) fn remove_tree(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
-    let folder = folder.as_fd();
-    let Some(entry) = tree::entry(folder, name)? else { return Ok(()) };
+    let Some(top) = open_to_remove(folder.as_fd(), name)? else { return Ok(()) };
+    let mut removal = Removal { top, lifted: Vec::new(), count: 0 };
+    removal.empty(removal.top.try_clone()?.as_fd(), 0)?;
+    while let Some(lifted) = removal.lifted.pop() {
+        removal.remove(removal.top.try_clone()?.as_fd(), &lifted, 0)?;
+    }
+    gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
+}
+
+/// Opens a folder whose content goes. What is no folder is gone then.
+fn open_to_remove(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<OwnedFd>> {
+    let Some(entry) = tree::entry(folder, name)? else { return Ok(None) };
     if entry.kind() != Kind::Folder {
-        return gone(fs::unlinkat(folder, name, AtFlags::empty()));
+        return gone(fs::unlinkat(folder, name, AtFlags::empty())).map(|()| None);
     }
     if entry.mode & 0o700 != 0o700 {
         let _it_is_no_mount = mounts::open_inside(folder, name, tree::FOLDER | OFlags::PATH)?;
         fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
     }
-    let inner = mounts::open_inside(folder, name, tree::FOLDER)?;
-    let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
-    let mut names = Vec::new();
-    tree::names(&inner, &mut buffer, &mut names)?;
-    drop(buffer);
-    for inside in names.split(|byte| *byte == 0).filter(|inside| !inside.is_empty()) {
-        match fs::unlinkat(&inner, inside, AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) => remove_tree(&inner, inside)?,
-            done => gone(done)?,
+    mounts::open_inside(folder, name, tree::FOLDER).map(Some)
+}
+
+/// Only so many folders can be open at a time: one that lies deeper is lifted to the top, and removed from there.
+struct Removal {
+    top: OwnedFd,
+    lifted: Vec<Vec<u8>>,
+    count: u64,
+}
+
+impl Removal {
+    fn empty(&mut self, folder: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+        let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
+        let mut names = Vec::new();
+        tree::names(folder, &mut buffer, &mut names)?;
+        drop(buffer);
+        for inside in names.split(|byte| *byte == 0).filter(|inside| !inside.is_empty()) {
+            match fs::unlinkat(folder, inside, AtFlags::empty()) {
+                Err(Errno::ISDIR | Errno::PERM) => self.remove(folder, inside, depth)?,
+                done => gone(done)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, folder: BorrowedFd<'_>, name: &[u8], depth: usize) -> io::Result<()> {
+        let Some(inner) = open_to_remove(folder, name)? else { return Ok(()) };
+        if depth == DEEP {
+            return self.lift(folder, name);
+        }
+        self.empty(inner.as_fd(), depth + 1)?;
+        gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
+    }
+
+    fn lift(&mut self, folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
+        loop {
+            self.count += 1;
+            let lifted = format!("lifted-{}", self.count).into_bytes();
+            // An earlier removal may have been interrupted. A folder never takes the place of one that is not empty.
+            match fs::renameat(folder, name, &self.top, lifted.as_slice()) {
+                Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+                done => {
+                    done?;
+                    self.lifted.push(lifted);
+                    return Ok(());
+                }
+            }
         }
     }
-    gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
 }
 
 fn gone(done: rustix::io::Result<()>) -> io::Result<()> {
