@@ -18,7 +18,7 @@ use crate::marks::{self, Marks};
 use crate::mounts;
 use crate::plan::{Deed, FolderMark, to_path};
 use crate::prepare::slot;
-use crate::restored::KeptBecause;
+use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Stage, is_elsewhere, name, parent};
 use crate::tree;
 use crate::watch::{Progress, Stage as Doing, Watch};
@@ -113,15 +113,17 @@ fn make_above(path: &[u8]) -> Result<(), VaultError> {
     }
 }
 
-/// Gives folders their marks, when everything in them is done.
-pub(crate) fn mark_folders(folders: &[FolderMark]) -> Result<(), VaultError> {
+/// Gives folders their marks, when everything in them is done. Those that did not get them come back, with the reason.
+pub(crate) fn mark_folders(folders: &[FolderMark]) -> Result<Vec<Kept>, VaultError> {
+    let mut kept = Vec::new();
     for FolderMark { path, inode, marks } in folders {
         match mark_folder(path, *inode, marks) {
-            Ok(()) | Err(Hindrance::Kept(_)) => {}
+            Ok(()) => {}
+            Err(Hindrance::Kept(because)) => kept.push(Kept { path: to_path(path), because }),
             Err(Hindrance::Stop(error)) => return Err(stopped(path, error)),
         }
     }
-    Ok(())
+    Ok(kept)
 }
 
 fn mark_folder(path: &[u8], inode: u64, marks: &Marks) -> Result<(), Hindrance> {
@@ -242,7 +244,7 @@ impl At<'_> {
                     false => Err(changed),
                 }
             }
-            Kind::Link => Ok(marks.give_by_name(self.folder, self.name, false)?),
+            Kind::Link => Ok(marks.give_to_link(self.folder, self.name)?),
             Kind::Fifo => Ok(marks.give_to_pipe(self.folder, self.name, now.inode)?),
             Kind::Folder | Kind::Special | Kind::Absent => Ok(()),
         }

@@ -13,7 +13,7 @@ use crate::error::VaultError;
 use crate::folder::{Folder, Held, Hold, Number, Room};
 use crate::journal::Journal;
 use crate::manifest::Manifest;
-use crate::restored::KeptBecause;
+use crate::restored::{Kept, KeptBecause};
 use crate::stage::{self, Stages};
 use crate::stored_snapshot::StoredSnapshot;
 use crate::take::{self, Taken};
@@ -25,6 +25,8 @@ use crate::wish::Reserve;
 pub(crate) struct Finished {
     /// Steps that were not taken.
     pub(crate) kept: Vec<(usize, KeptBecause)>,
+    /// Folders that did not get their marks.
+    pub(crate) unmarked: Vec<Kept>,
     /// What is there now; nothing where that could not be recorded.
     pub(crate) after: Option<Manifest>,
 }
@@ -142,7 +144,7 @@ pub(crate) fn finish(
         Err(VaultError::Io { source, .. }) if is_mounted(&source) => {}
         removed => removed?,
     }
-    apply::mark_folders(&journal.folders)?;
+    let unmarked = apply::mark_folders(&journal.folders)?;
     let reserve = Reserve { max_size: u64::MAX, min_free: 0 };
     let (extent, now) = (journal.folders_written(), clock(folder, number).unwrap_or(journal.now));
     let after =
@@ -165,7 +167,7 @@ pub(crate) fn finish(
         }
     }
     Journal::remove(folder)?;
-    Ok(Finished { kept, after })
+    Ok(Finished { kept, unmarked, after })
 }
 
 fn is_mounted(error: &io::Error) -> bool {

@@ -304,6 +304,10 @@ impl Restore<'_> {
             None => (0, Vec::new()),
         };
         let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
+        // What was done in a folder is told by itself; of the folder only what was to be done to it.
+        let unmarked = finished.unmarked.into_iter().filter(|kept| !is_known.contains(&kept.path));
+        let mut unmarked: HashMap<PathBuf, Kept> = unmarked.map(|kept| (kept.path.clone(), kept)).collect();
+        kept.extend(plan.told.iter().filter_map(|told| unmarked.remove(&told.path)));
         let strange = strange.into_iter().filter(|path| !is_known.contains(path));
         kept.extend(strange.map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
         Ok(self.told(Some(id), plan.told, kept, verified, written))

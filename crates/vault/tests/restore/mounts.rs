@@ -1,5 +1,6 @@
 //! A mount is another tree, also where it shows the same filesystem: no restore removes what is in it, or moves it about.
 
+#![allow(clippy::print_stderr, reason = "what is not tested is said")]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

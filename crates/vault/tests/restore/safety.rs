@@ -235,3 +235,42 @@ fn a_link_that_took_the_place_of_a_folder_above_leads_nowhere() {
         house.is_tidy();
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_marks_may_not_be_set_is_not_said_to_be_brought_back() {
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+
+    let house = House::new();
+    house.write("dir/a", "1");
+    house.write("b", "1");
+    let id = house.take().id;
+    fs::set_permissions(house.path("dir"), fs::Permissions::from_mode(0o711)).unwrap();
+    house.write("b", "2");
+    let dir = fs::File::open(house.path("dir")).unwrap();
+    let Ok(flags) = ioctl_getflags(&dir) else { return skipped("this filesystem knows no flags") };
+    if ioctl_setflags(&dir, flags | IFlags::IMMUTABLE).is_err() {
+        return skipped("only root may forbid everybody to change a folder");
+    }
+    let restored = house.restore(id);
+    ioctl_setflags(&dir, flags).unwrap();
+    assert_eq!(
+        (house.done(&restored), house.kept(&restored)),
+        (strings(["b Modified"]), strings(["dir Refused"]))
+    );
+    let restored = house.restore(id);
+    assert_eq!((house.done(&restored), house.kept(&restored)), (strings(["dir Touched"]), Vec::new()));
+}
+
+#[cfg(target_os = "linux")]
+fn strings<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).to_vec()
+}
+
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "what is not tested is said")]
+fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
+}
