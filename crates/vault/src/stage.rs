@@ -2,11 +2,13 @@
 //! rename. That is the safe where it can be, and else a hidden folder beside the tree, noted in the safe first so that
 //! nothing of it stays behind.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self as std_fs, DirBuilder};
+use std::hash::BuildHasher;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -113,32 +115,33 @@ impl Stages {
         if Home::of(&folder).map_err(VaultError::io("look at", &shown))? != home {
             return Ok(false);
         }
-        let safe = &self.all[0].path;
-        let mark = blake3::hash(safe.as_os_str().as_bytes()).to_hex();
-        let number = safe.file_name().unwrap_or_default().to_string_lossy();
-        let path = shown.join(format!("{BESIDE}{number}-{}", &mark[..8]));
-        self.note(&path)?;
+        // Nobody can know the name beforehand, and put something of theirs there.
+        let path = shown.join(format!("{BESIDE}{:016x}", RandomState::new().hash_one(&shown)));
+        self.note(Noted { path: path.clone(), inode: None })?;
         let make = || -> io::Result<OwnedFd> {
             let name = path.file_name().unwrap_or_default();
             fs::mkdirat(&folder, name, Mode::RWXU)?;
             tree::open_child(&folder, name.as_bytes())
         };
         let folder = make().map_err(VaultError::io("make", &path))?;
+        let made = fs::fstat(&folder).map_err(|error| VaultError::io("look at", &path)(error.into()))?;
+        self.note(Noted { path: path.clone(), inode: Some(made.st_ino) })?;
         spread(&folder);
         self.all.push(Stage { path, folder });
         self.homes.push(home);
         Ok(true)
     }
 
-    /// Notes in the safe that something of ours is about to lie elsewhere.
-    fn note(&self, path: &Path) -> Result<(), VaultError> {
+    /// Notes in the safe that something of ours lies elsewhere, or is about to.
+    fn note(&self, new: Noted) -> Result<(), VaultError> {
         let note = self.all[0].path.join(NOTE);
         let write = || {
-            let mut paths = noted(&self.all[0].path)?;
-            paths.push(path.to_owned());
-            let lines: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+            let mut all = noted(&self.all[0].path)?;
+            all.retain(|noted| noted.path != new.path);
+            all.push(new);
+            let lines: Vec<Vec<u8>> = all.iter().map(Noted::line).collect();
             let hidden = self.all[0].path.join(format!("{NOTE}-new"));
-            std_fs::write(&hidden, lines.join(&0))?;
+            std_fs::write(&hidden, lines.join(&0_u8))?;
             std_fs::File::open(&hidden)?.sync_all()?;
             std_fs::rename(&hidden, &note)
         };
@@ -219,29 +222,63 @@ pub(crate) fn is_elsewhere(error: &io::Error) -> bool {
     )
 }
 
-fn noted(stage: &Path) -> io::Result<Vec<PathBuf>> {
+/// Something of a stage that lies elsewhere.
+struct Noted {
+    path: PathBuf,
+    /// Nothing where it was about to be made.
+    inode: Option<u64>,
+}
+
+impl Noted {
+    fn line(&self) -> Vec<u8> {
+        let inode = self.inode.map(|inode| inode.to_string()).unwrap_or_default();
+        [inode.as_bytes(), b" ", self.path.as_os_str().as_bytes()].concat()
+    }
+
+    fn parse(line: &[u8]) -> Option<Noted> {
+        let space = line.iter().position(|byte| *byte == b' ')?;
+        let inode = str::from_utf8(&line[..space]).ok()?.parse().ok();
+        Some(Noted { path: to_path(&line[space + 1..]), inode })
+    }
+
+    /// Removes it if it is what we made; what was about to be made is empty, if it is ours.
+    fn remove(&self, above: &OwnedFd) -> io::Result<()> {
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        match self.inode {
+            Some(inode) if tree::entry(above, name)?.is_some_and(|now| now.inode == inode) => {
+                remove_tree(above, name)
+            }
+            Some(_) => Ok(()),
+            None => match fs::unlinkat(above, name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(()),
+                done => gone(done),
+            },
+        }
+    }
+}
+
+fn noted(stage: &Path) -> io::Result<Vec<Noted>> {
     let text = match std_fs::read(stage.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };
-    let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
-    Ok(lines.map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec()))).collect())
+    Ok(text.split(|byte| *byte == 0).filter_map(Noted::parse).collect())
 }
 
 /// Removes what lies elsewhere of a stage.
 pub(crate) fn remove_elsewhere(folder: &Folder, number: Number) -> Result<(), VaultError> {
     let stage = folder.numbered(Room::Stages, number);
-    for path in noted(&stage).map_err(VaultError::io("read", &stage))? {
-        let name = path.file_name().unwrap_or_default().as_bytes();
-        if !name.starts_with(BESIDE.as_bytes()) {
+    for noted in noted(&stage).map_err(VaultError::io("read", &stage))? {
+        let path = &noted.path;
+        if !path.file_name().unwrap_or_default().as_bytes().starts_with(BESIDE.as_bytes()) {
             continue;
         }
         // Whatever cannot be reached any more cannot be removed either; it went with the folder that it was in.
         let above = match tree::open_folder(parent(path.as_os_str().as_bytes())) {
             Err(error) if is_elsewhere(&error) => continue,
-            above => above.map_err(VaultError::io("open", &path))?,
+            above => above.map_err(VaultError::io("open", path))?,
         };
-        remove_tree(&above, name).map_err(VaultError::io("remove", &path))?;
+        noted.remove(&above).map_err(VaultError::io("remove", path))?;
     }
     Ok(())
 }
