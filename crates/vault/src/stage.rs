@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::entry::Kind;
 use crate::error::VaultError;
-use crate::folder::{Folder, Held, Number, Room};
+use crate::folder::{Folder, Held, Number, Room, read_own};
 use crate::mounts::{self, Home};
 use crate::plan::to_path;
 use crate::tree;
@@ -258,7 +258,7 @@ impl Noted {
 }
 
 fn noted(stage: &Path) -> io::Result<Vec<Noted>> {
-    let text = match std_fs::read(stage.join(NOTE)) {
+    let text = match read_own(&stage.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };

@@ -288,3 +288,38 @@ fn strings<const N: usize>(names: [&str; N]) -> Vec<String> {
 fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_safe_is_damage_and_nobody_waits_at_it() {
+    for room in ["format", "counter", "journal", "snapshots", "packs", "manifests"] {
+        let house = House::new();
+        house.write("a", "some content that is not empty");
+        let id = house.take().id;
+        house.write("a", "2");
+        let mut path = house.vault.folder().join(room);
+        if path.is_dir() {
+            path = fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
+        }
+        let _it_may_not_be_there = fs::remove_file(&path);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let opened = Vault::open(house.vault.folder());
+        let is_damage =
+            |error: &VaultError| matches!(error, VaultError::Damaged { path: named } if *named == path);
+        match (room, opened) {
+            ("format", opened) => assert!(is_damage(&opened.unwrap_err())),
+            ("counter", vault) => {
+                vault.unwrap().take(&house.wish(std::slice::from_ref(&house.tree)), &Unwatched).unwrap();
+            }
+            ("journal", vault) => assert_eq!(vault.unwrap().given_up().unwrap().len(), 1),
+            ("packs", vault) => {
+                let restored = vault.unwrap().restore(id, &house.choice(&[]), &Unwatched).unwrap();
+                assert_eq!(house.kept(&restored), ["a Damaged"]);
+            }
+            (_, vault) => {
+                let refused = vault.unwrap().restore(id, &house.choice(&[]), &Unwatched);
+                assert!(is_damage(&refused.unwrap_err()), "{room}");
+            }
+        }
+    }
+}
