@@ -84,6 +84,16 @@ pub enum GapReason {
     Unstable,
 }
 
+impl GapReason {
+    /// Is it left out on purpose, or could it not be taken?
+    pub fn is_on_purpose(self) -> bool {
+        match self {
+            GapReason::Rebuildable | GapReason::Never | GapReason::Special => true,
+            GapReason::Unreadable | GapReason::Mounted | GapReason::Unstable => false,
+        }
+    }
+}
+
 /// How much of its scopes a snapshot holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
@@ -129,9 +139,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// How much of its scopes it holds.
     pub fn coverage(&self) -> Coverage {
-        let on_purpose =
-            |gap: &Gap| matches!(gap.reason, GapReason::Rebuildable | GapReason::Never | GapReason::Special);
-        match self.gaps.iter().all(on_purpose) {
+        match self.gaps.iter().all(|gap| gap.reason.is_on_purpose()) {
             true => Coverage::Whole,
             false => Coverage::Partial,
         }

@@ -8,7 +8,7 @@ const FOLDERS_UP: usize = 64;
 
 /// A repository, as it is seen from a folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// The top of the work tree, or the repository itself where it has none.
     top: PathBuf,
     /// The folders that git keeps its things in: that of the work tree, and the one it shares with others.
@@ -17,8 +17,8 @@ pub(super) struct Repository {
 
 impl Repository {
     /// The repository around a folder.
-    pub(super) fn around(folder: &Path) -> Option<Repository> {
-        let folder = fs::canonicalize(folder).ok()?;
+    pub(crate) fn around(folder: &Path) -> Option<Repository> {
+        let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         folder.ancestors().take(FOLDERS_UP).find_map(Repository::at)
     }
 
@@ -42,7 +42,7 @@ impl Repository {
     }
 
     /// The top of the work tree.
-    pub(super) fn top(&self) -> &Path {
+    pub(crate) fn top(&self) -> &Path {
         &self.top
     }
 
@@ -56,6 +56,11 @@ impl Repository {
         let outside = |kept: &&PathBuf| !kept.starts_with(&self.top);
         std::iter::once(&self.top).chain(self.kept.iter().filter(outside))
     }
+}
+
+/// What git only adds to, unless it is told to clear up: the content of files and commits, and the repositories of submodules.
+pub(super) fn spared(kept: &Path) -> impl Iterator<Item = PathBuf> {
+    ["objects", "lfs", "modules"].into_iter().map(|name| kept.join(name))
 }
 
 /// A folder that a line of a file names, relative to where the file is.
