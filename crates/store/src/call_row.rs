@@ -21,7 +21,8 @@ const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, char
     WHERE session = ?1 AND key = ?2 AND key <> ''";
 
 /// The first open call of those that are alike and have no name.
-const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold, call_print
+const FIND_NAMELESS: &str =
+    "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold, call_print
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = ''
       AND state IN ('approval_required', 'approved', 'executing')

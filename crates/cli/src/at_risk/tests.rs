@@ -82,7 +82,8 @@ impl Machine {
             AtRisk::Scopes { paths, rebuildable, spared } => {
                 let made = |path: &PathBuf| if fs::symlink_metadata(path).is_ok() { "" } else { "+" };
                 let shown: Vec<String> = paths.iter().map(|path| short(path) + made(path)).collect();
-                let spared = spared.iter().filter(|path| path.exists()).map(|path| format!(" -{}", short(path)));
+                let spared =
+                    spared.iter().filter(|path| path.exists()).map(|path| format!(" -{}", short(path)));
                 let spared: String = spared.collect();
                 shown.join(" ") + if rebuildable == Rebuildable::Taken { " !" } else { "" } + &spared
             }
@@ -165,13 +166,19 @@ fn the_folder_for_what_does_not_last_is_where_the_variable_says() {
 #[test]
 fn devices_are_no_files_but_disks_are_too_much() {
     let machine = Machine::with(&["home/p/a"]);
-    machine.check(&[("echo x > /dev/null", "no risk"), ("dd if=a of=/dev/ptmx", "no risk"), ("rm -rf /dev", "too wide: /dev")]);
+    machine.check(&[
+        ("echo x > /dev/null", "no risk"),
+        ("dd if=a of=/dev/ptmx", "no risk"),
+        ("rm -rf /dev", "too wide: /dev"),
+    ]);
     let shared = tempfile::tempdir_in("/dev/shm").expect("there is memory that files can lie in");
     fs::write(shared.path().join("x"), "x").expect("a file can be written");
     let named = shared.path().to_string_lossy().into_owned();
     machine.check(&[(&format!("rm -rf {named}"), &format!("{named} !"))]);
     let mut disks = fs::read_dir("/dev").expect("it is there").flatten();
-    let disk = disks.find(|each| each.file_type().is_ok_and(|kind| std::os::unix::fs::FileTypeExt::is_block_device(&kind)));
+    let disk = disks.find(|each| {
+        each.file_type().is_ok_and(|kind| std::os::unix::fs::FileTypeExt::is_block_device(&kind))
+    });
     match disk {
         Some(disk) => {
             let disk = disk.path().display().to_string();
@@ -314,7 +321,10 @@ fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
         ),
     ]);
     machine.git("", &["init", "-q", "--bare", "home/bare"]);
-    machine.check(&[("git -C ../bare gc", "home/bare"), ("git -C ../bare branch -D x", "home/bare -home/bare/objects")]);
+    machine.check(&[
+        ("git -C ../bare gc", "home/bare"),
+        ("git -C ../bare branch -D x", "home/bare -home/bare/objects"),
+    ]);
 }
 
 #[test]
@@ -330,5 +340,8 @@ fn tools_name_their_files() {
     let path = machine.path("home/p/a");
     let call = Call::new("Write", serde_json::json!({ "file_path": path, "content": "x" }));
     let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None));
-    assert_eq!(found, Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut, spared: Vec::new() }));
+    assert_eq!(
+        found,
+        Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut, spared: Vec::new() })
+    );
 }

@@ -27,8 +27,9 @@ use crate::settings::Protect;
 pub(crate) const TO_SAY_SO: Duration = Duration::from_secs(3);
 /// The longest that saving may take, from when this process began: agents that wait for it any longer were not told to. What is
 /// left of their patience is for its start and its end.
-pub(crate) const LONGEST_SAVING: Duration =
-    Duration::from_secs(Limit::BeforeTool.seconds()).saturating_sub(TO_SAY_SO).saturating_sub(Duration::from_secs(1));
+pub(crate) const LONGEST_SAVING: Duration = Duration::from_secs(Limit::BeforeTool.seconds())
+    .saturating_sub(TO_SAY_SO)
+    .saturating_sub(Duration::from_secs(1));
 /// The most that is said of one call.
 const REASON_MAX: usize = 1500;
 /// Where something else is told than a result, agents wait for 5 s.
@@ -381,7 +382,11 @@ mod tests {
     fn saving_ends_before_the_agent_stops_waiting_whatever_is_set() {
         let check = |wanted: u64, waited: Option<u64>, expected: u64| {
             let seconds = Duration::from_secs;
-            assert_eq!(time_to_save(seconds(wanted), waited.map(seconds)), seconds(expected), "{wanted} {waited:?}");
+            assert_eq!(
+                time_to_save(seconds(wanted), waited.map(seconds)),
+                seconds(expected),
+                "{wanted} {waited:?}"
+            );
         };
         check(20, Some(0), 20);
         check(600, Some(0), 26);

@@ -202,7 +202,12 @@ impl<'c> Scene<'c, '_> {
         };
         // What is called like something that nobody knows may be anything in there.
         let may_be_deeper = targets.iter().any(|to| to.contains("**"));
-        if fed || !names_all || may_be_deeper || invocation.gives("-T") || invocation.gives("--no-target-directory") {
+        if fed
+            || !names_all
+            || may_be_deeper
+            || invocation.gives("-T")
+            || invocation.gives("--no-target-directory")
+        {
             targets.iter().for_each(|to| found.add_text(to, places, manner));
             return if moves {
                 self.add_feed(places, manner, found)
@@ -218,7 +223,9 @@ impl<'c> Scene<'c, '_> {
                 let at = |from| At::Over { from, sources: sources.clone(), to: to.clone(), moves };
                 match place {
                     Place::Known(from) => found.add(at(from.clone()), manner),
-                    Place::New | Place::Unknown if sources.iter().chain([to]).all(|path| is_absolute(path)) => {
+                    Place::New | Place::Unknown
+                        if sources.iter().chain([to]).all(|path| is_absolute(path)) =>
+                    {
                         found.add(at(Folder::default()), manner);
                     }
                     Place::New => found.add_text(to, places, manner),

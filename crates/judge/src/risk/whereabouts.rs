@@ -23,9 +23,7 @@ impl Place {
     pub(super) fn then(&self, word: &str, names: &Names<'_>) -> Vec<Place> {
         let to = |text: &String| match self {
             Place::Known(folder) => Place::Known(folder.then(text)),
-            Place::New | Place::Unknown if is_absolute(text) => {
-                Place::Known(Folder::default().then(text))
-            }
+            Place::New | Place::Unknown if is_absolute(text) => Place::Known(Folder::default().then(text)),
             Place::New => Place::New,
             Place::Unknown => Place::Unknown,
         };

@@ -105,7 +105,17 @@ pub(crate) fn is_stream(path: &str) -> bool {
     let folders = ["fd/", "pts/", "tcp/", "udp/", "tty"];
     matches!(
         name,
-        "null" | "zero" | "full" | "random" | "urandom" | "stdin" | "stdout" | "stderr" | "console" | "ptmx" | "kmsg"
+        "null"
+            | "zero"
+            | "full"
+            | "random"
+            | "urandom"
+            | "stdin"
+            | "stdout"
+            | "stderr"
+            | "console"
+            | "ptmx"
+            | "kmsg"
     ) || folders.iter().any(|folder| name.starts_with(folder))
 }
 
