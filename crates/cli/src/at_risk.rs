@@ -88,14 +88,22 @@ pub(crate) enum AtRisk {
         /// The folder.
         path: PathBuf,
     },
+    /// What we keep ourselves, the safe among it: no safe can save itself.
+    OurOwn {
+        /// What the call names of it, or around it.
+        path: PathBuf,
+    },
 }
 
-/// Finds what `risk` means for a call that is made in `cwd`, an absolute path.
-pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>) -> AtRisk {
-    let mut look = Look { cwd, home, there: Vec::new(), made: Vec::new(), rebuildable: false };
+/// Finds what `risk` means for a call that is made in `cwd`, an absolute path. `ours` is the folder that we keep our things in.
+pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>, ours: Option<&Path>) -> AtRisk {
+    let ours = ours.and_then(|ours| fs::canonicalize(ours).ok());
+    let mut look = Look { cwd, home, ours, there: Vec::new(), made: Vec::new(), rebuildable: false };
     for target in risk.targets() {
-        if let Err(TooWide(path)) = look.at(target) {
-            return AtRisk::TooWide { path };
+        match look.at(target) {
+            Ok(()) => {}
+            Err(Refused::TooWide(path)) => return AtRisk::TooWide { path },
+            Err(Refused::OurOwn(path)) => return AtRisk::OurOwn { path },
         }
     }
     if look.there.is_empty() {
@@ -109,13 +117,19 @@ pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>) -> AtRisk {
     AtRisk::Scopes { paths, rebuildable }
 }
 
-/// A folder that is too much to be taken as a whole.
-struct TooWide(PathBuf);
+/// What is never taken.
+enum Refused {
+    /// A folder that is too much to be taken as a whole.
+    TooWide(PathBuf),
+    /// What is ours.
+    OurOwn(PathBuf),
+}
 
 /// What was found so far.
 struct Look<'a> {
     cwd: &'a Path,
     home: Option<&'a Path>,
+    ours: Option<PathBuf>,
     /// Paths that are there.
     there: Vec<PathBuf>,
     /// Paths that are not, and that the call would make.
@@ -124,7 +138,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&mut self, target: &Target) -> Result<(), TooWide> {
+    fn at(&mut self, target: &Target) -> Result<(), Refused> {
         let before = self.there.len();
         match &target.at {
             At::Path { from, path } => {
@@ -192,7 +206,7 @@ impl Look<'_> {
     }
 
     /// Adds a path: as it is if it is there, as one to be made if it surely will be.
-    fn add(&mut self, path: &Path, target: &Target) -> Result<(), TooWide> {
+    fn add(&mut self, path: &Path, target: &Target) -> Result<(), Refused> {
         let place = real(path);
         if UNREAL.iter().any(|folder| place.starts_with(folder) && place != Path::new(folder)) {
             return Ok(());
@@ -207,17 +221,28 @@ impl Look<'_> {
             && target.through_links
             && let Ok(end) = fs::canonicalize(&place)
         {
-            self.keep(end)?;
+            self.keep(end, target)?;
         }
-        self.keep(place)
+        self.keep(place, target)
     }
 
-    fn keep(&mut self, path: PathBuf) -> Result<(), TooWide> {
+    fn keep(&mut self, path: PathBuf, target: &Target) -> Result<(), Refused> {
         if self.is_wide(&path) {
-            return Err(TooWide(path));
+            return Err(Refused::TooWide(path));
+        }
+        if self.is_ours(&path, target) {
+            return Err(Refused::OurOwn(path));
         }
         self.there.push(path);
         Ok(())
+    }
+
+    /// Whether what is ours would be changed, or removed with what holds it. Who writes through links changes only the files
+    /// that he means, and those are not ours.
+    fn is_ours(&self, path: &Path, target: &Target) -> bool {
+        self.ours
+            .as_deref()
+            .is_some_and(|ours| path.starts_with(ours) || ours.starts_with(path) && !target.through_links)
     }
 
     fn is_wide(&self, path: &Path) -> bool {
@@ -226,7 +251,7 @@ impl Look<'_> {
     }
 
     /// What a pattern stands for. A file that is called like the pattern is among it: who wrote quotes meant that one.
-    fn matches(&self, folder: &Path, pattern: &str, hidden: bool) -> Result<Vec<PathBuf>, TooWide> {
+    fn matches(&self, folder: &Path, pattern: &str, hidden: bool) -> Result<Vec<PathBuf>, Refused> {
         let whole = self.join(folder, pattern);
         let mut found: Vec<PathBuf> =
             fs::symlink_metadata(&whole).map(|_| whole.clone()).into_iter().collect();
@@ -236,7 +261,7 @@ impl Look<'_> {
         let takes_all =
             first.is_some_and(|part| part.as_os_str().as_encoded_bytes().iter().all(|b| *b == b'*'));
         if takes_all && self.is_wide(&real(&holder)) {
-            return Err(TooWide(real(&holder)));
+            return Err(Refused::TooWide(real(&holder)));
         }
         let rest = whole.strip_prefix(&holder).unwrap_or(&whole);
         let (Some(start), Some(rest)) = (holder.to_str(), rest.to_str()) else {
@@ -255,7 +280,8 @@ impl Look<'_> {
         Ok(found)
     }
 
-    /// What `cp` or `mv` would write over. Where that is something, what it makes besides belongs to it.
+    /// What `cp` or `mv` would write over. Where that is something, what it makes besides belongs to it. What is moved is gone
+    /// from where it was, also where nothing is written over.
     fn add_over(
         &mut self,
         folder: &Path,
@@ -263,7 +289,7 @@ impl Look<'_> {
         to: &str,
         moves: bool,
         target: &Target,
-    ) -> Result<(), TooWide> {
+    ) -> Result<(), Refused> {
         let mut found = Vec::new();
         for source in sources {
             found.extend(match source.contains(['*', '?', '[']) {
@@ -285,7 +311,8 @@ impl Look<'_> {
             true if found.len() <= MATCHES_MAX => found.iter().map(inside).collect(),
             true | false => vec![to_path.clone()],
         };
-        if !places.iter().any(|place| fs::symlink_metadata(place).is_ok()) {
+        let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+        if !places.iter().any(is_there) && !(moves && found.iter().any(is_there)) {
             return Ok(());
         }
         for place in &places {
@@ -298,7 +325,7 @@ impl Look<'_> {
     }
 
     /// Files of these names, each in the nearest folder of the project that has one.
-    fn named(&self, folder: &Path, names: &[&str]) -> Result<Vec<PathBuf>, TooWide> {
+    fn named(&self, folder: &Path, names: &[&str]) -> Result<Vec<PathBuf>, Refused> {
         let top = git::Repository::around(folder).map(|repository| repository.top().to_owned());
         let within = |each: &&Path| top.as_ref().is_some_and(|top| real(each).starts_with(top));
         let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! The way down to the safe: which folder, within what bounds, and the word in the timeline of what was done there. What is in
 //! it is the safe's own business.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use glob::Pattern;
@@ -87,6 +87,11 @@ impl<'a> Safe<'a> {
     /// Where it lies.
     pub(crate) fn folder(&self) -> Result<PathBuf, CommandError> {
         Ok(self.cellar.folder()?.join(FOLDER))
+    }
+
+    /// The folder in which it lies, with all else that we keep.
+    pub(crate) fn around(&self) -> Option<&Path> {
+        self.cellar.folder().ok()
     }
 
     /// Opens it, and makes it where it is not there.

@@ -74,9 +74,11 @@ impl Machine {
             Ok(path) => path.display().to_string(),
             Err(_) => path.display().to_string(),
         };
-        match at_risk(&risk, &self.path("home/p"), Some(&self.path("home"))) {
+        let ours = self.path("home/.local/state/unstuck");
+        match at_risk(&risk, &self.path("home/p"), Some(&self.path("home")), Some(&ours)) {
             AtRisk::Nothing => "nothing".to_owned(),
             AtRisk::TooWide { path } => format!("too wide: {}", short(&path)),
+            AtRisk::OurOwn { path } => format!("our own: {}", short(&path)),
             AtRisk::Scopes { paths, rebuildable } => {
                 let made = |path: &PathBuf| if fs::symlink_metadata(path).is_ok() { "" } else { "+" };
                 let shown: Vec<String> = paths.iter().map(|path| short(path) + made(path)).collect();
@@ -225,7 +227,13 @@ fn a_copy_puts_at_risk_what_it_writes_over() {
             ("cp -r s/* d", "home/p/d/x"),
             ("cp -r s/. d", "home/p/d"),
             ("mv a b", "home/p/a home/p/b !"),
-            ("mv a new", "nothing"),
+            ("mv a new", "home/p/a home/p/new+ !"),
+            ("git mv a new", "home/p/a home/p/new+"),
+            ("mv -T s new", "home/p/new+ home/p/s !"),
+            ("mv s new/", "home/p/new+ home/p/s !"),
+            ("mv a e/", "home/p/a home/p/e/a+ !"),
+            ("mv s/* MACHINE/home/p/e", "home/p/e/x+ home/p/s/x !"),
+            ("mv none new", "nothing"),
             ("mv a b d", "home/p/a home/p/b home/p/d/a home/p/d/b+ !"),
             ("mv -t d a", "home/p/a home/p/d/a !"),
             ("mv none b", "home/p/b !"),
@@ -251,6 +259,27 @@ fn what_is_too_wide_is_said_and_never_taken() {
         ("cd ~ && git clean -fdx", "too wide: home"),
         ("cd /proc && echo 1 > self/oom_score_adj", "nothing"),
         ("rm ~/x", "home/x !"),
+    ]);
+}
+
+#[test]
+fn what_we_keep_ourselves_is_said_and_never_taken() {
+    let machine =
+        Machine::with(&["home/p/a", "home/.local/share/x", "home/.local/state/unstuck/vault/format"]);
+    machine.link("home/p/to-ours", "../.local/state");
+    machine.check(&[
+        ("rm -rf ~/.local/state/unstuck", "our own: home/.local/state/unstuck"),
+        ("rm -rf $HOME/.local", "our own: home/.local"),
+        ("mv ~/.local elsewhere", "our own: home/.local"),
+        ("rm -rf ~/.lo*", "our own: home/.local"),
+        ("rm -rf to-ours/", "our own: home/.local/state"),
+        ("rm -rf to-ours", "home/p/to-ours !"),
+        ("rm -rf ~/.local/state/unstuck/*", "our own: home/.local/state/unstuck/vault"),
+        ("find ~/.local/state -delete", "our own: home/.local/state"),
+        ("echo x > ~/.local/state/unstuck/vault/format", "our own: home/.local/state/unstuck/vault/format"),
+        ("cat ~/.local/state/unstuck/vault/format", "no risk"),
+        ("cp ~/.local/state/unstuck/vault/format a", "home/p/a"),
+        ("rm -rf ~/.local/share", "home/.local/share !"),
     ]);
 }
 
@@ -301,6 +330,6 @@ fn tools_name_their_files() {
     let machine = Machine::with(&["home/p/a"]);
     let path = machine.path("home/p/a");
     let call = Call::new("Write", serde_json::json!({ "file_path": path, "content": "x" }));
-    let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None));
+    let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None, None));
     assert_eq!(found, Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut }));
 }

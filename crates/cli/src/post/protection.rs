@@ -139,10 +139,11 @@ impl Post<'_> {
     fn take_snapshot(&self, at_stake: &AtStake<'_>, said: &Said) -> Result<Option<Snapshot>, CommandError> {
         let until = Until(Instant::now() + self.safe.settings.deadline);
         let folder = folder_of(at_stake.letter);
-        let (scopes, rebuildable) = match at_risk(&at_stake.risk, &folder, self.home) {
+        let (scopes, rebuildable) = match at_risk(&at_stake.risk, &folder, self.home, self.safe.around()) {
             AtRisk::Nothing => return Ok(None),
             AtRisk::Scopes { paths, rebuildable } => (paths, rebuildable),
             AtRisk::TooWide { path } => return Err(VaultError::TooWide { path }.into()),
+            AtRisk::OurOwn { path } => return Err(CommandError::OurOwn { path }),
         };
         let wish = Wish {
             scopes,

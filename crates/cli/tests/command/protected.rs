@@ -530,6 +530,19 @@ fn what_is_far_too_much_is_refused_and_never_taken() {
 }
 
 #[test]
+fn what_unstuck_itself_has_saved_is_not_given_away() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src/deep");
+    let calls = [("b", "rm -rf ~/.local"), ("c", "mv ~/.local/state/unstuck/vault away")];
+    for (id, command) in calls {
+        let said = before(&world, "claude", &[], id, command);
+        assert!(is_refused(&said), "{command}: {said}");
+        assert!(said.stdout().contains("destroy what unstuck itself has saved"), "{command}: {said}");
+    }
+    assert_eq!(before(&world, "claude", &[], "d", "ls -R ~/.local").stdout(), "");
+}
+
+#[test]
 fn a_call_that_is_refused_anyway_takes_no_snapshot() {
     let world = project("");
     let missing = "Exit code 1\nrm: cannot remove 'src/locked': Operation not permitted";

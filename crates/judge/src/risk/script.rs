@@ -209,8 +209,12 @@ impl<'c> Scene<'c, '_> {
         // What is called like something that nobody knows may be anything in there.
         if fed || !names_all || invocation.gives("-T") || invocation.gives("--no-target-directory") {
             targets.iter().for_each(|to| found.add_text(to, places, manner));
-            return if moves {
-                self.add_feed(places, manner, found)
+            let known = |source: &&String| matches!(self.names.meaning(source), Meaning::Texts(_));
+            let known = sources.iter().filter(known);
+            return match (moves, fed) {
+                (false, _) => {}
+                (true, true) => self.add_feed(places, manner, found),
+                (true, false) => known.for_each(|each| self.add(each, places, Manner::perhaps(row), found)),
             };
         }
         let texts = |source: &String| match self.names.meaning(source) {
