@@ -167,6 +167,13 @@ impl Look<'_> {
                     self.add(path, target)?;
                 }
             }
+            At::GitIndex { beside: true, .. } if self.there.is_empty() => {}
+            At::GitIndex { from, beside: _ } => {
+                let repository = self.folder(from).and_then(|folder| git::Repository::around(&folder));
+                for path in repository.iter().filter_map(git::Repository::index) {
+                    self.add(&path, target)?;
+                }
+            }
             At::Named { from, names } => {
                 let Some(folder) = self.folder(from) else { return Ok(()) };
                 for path in self.named(&folder, names)? {
@@ -213,7 +220,7 @@ impl Look<'_> {
         }
         let Ok(found) = fs::symlink_metadata(&place) else {
             if !target.only_if_there {
-                self.made.push(place);
+                self.made.push(uppermost_missing(&place).to_owned());
             }
             return Ok(());
         };
@@ -353,6 +360,12 @@ impl Look<'_> {
 fn workspace(folder: &Path) -> PathBuf {
     git::Repository::around(folder)
         .map_or_else(|| folder.to_owned(), |repository| repository.top().to_owned())
+}
+
+/// The uppermost folder of a path that is not there: whoever makes the file makes it, too.
+fn uppermost_missing(path: &Path) -> &Path {
+    let missing = |above: &&Path| fs::symlink_metadata(above).is_err();
+    path.ancestors().take_while(missing).last().unwrap_or(path)
 }
 
 /// Whether a path is written with `.` or `..` as its last part, which a `Path` does not tell.

@@ -101,7 +101,7 @@ fn what_is_not_there_is_not_at_risk() {
         ("rm -rf nothing a", "home/p/a !"),
         ("echo x > new", "nothing"),
         ("echo x > a", "home/p/a"),
-        ("echo x > a; echo y > new/file", "home/p/a home/p/new/file+"),
+        ("echo x > a; echo y > new/file", "home/p/a home/p/new+"),
         ("rm -rf d", "home/p/d !"),
         ("rm -rf ./d/", "home/p/d !"),
         ("rm -rf .", "home/p !"),
@@ -295,9 +295,17 @@ fn a_repository_is_its_work_tree_and_what_git_keeps() {
         ("cd sub && git commit --amend", "home/p/.git"),
         ("git restore sub/b", "home/p/.git home/p/sub/b"),
         ("git checkout main", "nothing"),
-        ("git checkout a", "home/p/a"),
-        ("git checkout -- .", "home/p"),
+        ("git checkout a", "home/p/.git/index home/p/a"),
+        ("git checkout main -- sub/b", "home/p/.git/index home/p/sub/b"),
+        ("git checkout -- .", "home/p home/p/.git/index"),
+        ("git mv a a2", "home/p/.git/index home/p/a home/p/a2+"),
+        ("git rm a", "home/p/.git home/p/a !"),
+        ("git reset -- a", "home/p/.git"),
+        ("git add -A", "home/p/.git/index"),
+        ("git add -n a", "no risk"),
+        ("git bisect start", "home/p"),
         ("git clean -fdx sub", "home/p/sub !"),
+        ("git clean -fd", "home/p !"),
         ("cd sub && rm \"$X\"", "home/p !"),
         ("cd sub && cargo fmt", "home/p"),
         ("cd sub && yarn add x", "home/p/sub/package.json home/p/yarn.lock"),
@@ -314,6 +322,7 @@ fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
     machine.check(&[
         ("git reset --hard", "home/p main/.git main/.git/worktrees/p"),
         ("git commit -m x", "main/.git main/.git/worktrees/p"),
+        ("git add a", "main/.git/worktrees/p/index"),
         ("rm a", "home/p/a !"),
     ]);
     machine.git("home/p", &["submodule", "--quiet", "add", "../../module", "mod"]);
@@ -323,6 +332,23 @@ fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
     ]);
     machine.git("", &["init", "-q", "--bare", "home/bare"]);
     machine.check(&[("git -C ../bare gc", "home/bare"), ("git -C ../bare branch -D x", "home/bare")]);
+}
+
+#[test]
+fn what_a_call_makes_beside_its_files_belongs_to_it() {
+    Machine::with(&["home/p/a", "home/p/b.gz", "home/p/d/x"]).check(&[
+        ("sed -i.bak s/a/b/ a", "home/p/a home/p/a.bak+"),
+        ("gzip a", "home/p/a home/p/a.gz+"),
+        ("gzip -k a", "no risk"),
+        ("gunzip b.gz", "home/p/b+ home/p/b.gz"),
+        ("chmod +x a", "home/p/a"),
+        ("trap 'rm a' EXIT", "home/p/a !"),
+        (
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n*** Add File: n/m/b\n*** End Patch\nEOF",
+            "home/p/a home/p/n+",
+        ),
+        ("echo x > n/m/b", "nothing"),
+    ]);
 }
 
 #[test]

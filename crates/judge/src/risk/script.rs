@@ -174,6 +174,17 @@ impl<'c> Scene<'c, '_> {
             Takes::Folder => found.add_text(".", places, perhaps),
             Takes::Repository => found.add_from(places, at, |from| At::Repository { from }),
             Takes::GitFolder => found.add_from(places, at, |from| At::GitFolder { from }),
+            Takes::GitIndex => found.add_from(places, at, |from| At::GitIndex { from, beside: false }),
+            Takes::GitIndexToo => found.add_from(places, at, |from| At::GitIndex { from, beside: true }),
+            Takes::Suffixed => {
+                let files: Vec<&str> = match row.takes.contains(&Takes::AfterFirst) {
+                    true => invocation.operands_after_first().collect(),
+                    false => invocation.operands().collect(),
+                };
+                for word in invocation.suffixed(files.into_iter(), row.suffixes) {
+                    self.add(&word, places, Manner::surely(at), found);
+                }
+            }
             Takes::Named => found.add_from(places, at, |from| At::Named { from, names: row.names }),
             Takes::Workspace => found.add_from(places, at, |from| At::Workspace { from }),
             // Only tools have fields.

@@ -44,6 +44,9 @@ pub(super) fn look(call: &Call, found: &mut Found) {
             | Takes::Folder
             | Takes::Repository
             | Takes::GitFolder
+            | Takes::GitIndex
+            | Takes::GitIndexToo
+            | Takes::Suffixed
             | Takes::Named
             | Takes::Workspace => {}
         }
