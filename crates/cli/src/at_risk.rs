@@ -319,7 +319,8 @@ impl Look<'_> {
             true | false => vec![to_path.clone()],
         };
         let is_there = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
-        if !places.iter().any(is_there) && !(moves && found.iter().any(is_there)) {
+        let touched = places.iter().chain(found.iter().filter(|_| moves));
+        if !touched.into_iter().any(is_there) {
             return Ok(());
         }
         for place in &places {
