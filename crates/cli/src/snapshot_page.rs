@@ -295,6 +295,19 @@ pub(crate) fn amiss(vault: &Vault, lang: Lang) -> Result<String, CommandError> {
         (true, Lang::En) => "a restore was interrupted: `unstuck gc` finishes or undoes it\n".to_owned(),
         (true, Lang::Zh) => "有一次恢复被中断：`unstuck gc` 会完成或撤销它\n".to_owned(),
     };
+    for journal in vault.given_up()? {
+        let (journal, kept) = (journal.display(), vault.folder().join("stages/*.kept"));
+        lines += &match lang {
+            Lang::En => format!(
+                "a restore could not be finished and was given up: look at {}, then remove it and {journal}\n",
+                kept.display()
+            ),
+            Lang::Zh => format!(
+                "有一次恢复无法完成，已放弃：请查看 {}，然后将其与 {journal} 一并删除\n",
+                kept.display()
+            ),
+        };
+    }
     let unreadable = vault.unreadable()?;
     if !unreadable.is_empty() {
         let names = unreadable.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

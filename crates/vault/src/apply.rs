@@ -5,19 +5,21 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{self, AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 
+use crate::deed::{Deed, FolderMark};
 use crate::entry::{Entry, Kind, Moment};
 use crate::error::VaultError;
 use crate::journal::{Journal, Old, Step};
 use crate::manifest::{Manifest, join};
 use crate::marks::{self, Marks};
-use crate::plan::{Deed, FolderMark, to_path};
+use crate::mounts;
+use crate::plan::to_path;
 use crate::prepare::slot;
-use crate::restored::KeptBecause;
+use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Stage, is_elsewhere, name, parent};
 use crate::tree;
 use crate::watch::{Progress, Stage as Doing, Watch};
@@ -67,7 +69,7 @@ impl From<io::Error> for Hindrance {
 /// Takes all steps. The numbers of those that were not taken come back, with the reason.
 pub(crate) fn apply(
     journal: &Journal,
-    stages: &[Option<Stage>],
+    stages: &[Stage],
     present: &Manifest,
     watch: &dyn Watch,
 ) -> Result<Vec<(usize, KeptBecause)>, VaultError> {
@@ -85,7 +87,7 @@ pub(crate) fn apply(
             let _it_goes_on =
                 watch.goes_on(Progress { stage: Doing::Placing, done: done as u64, of, bytes: 0 });
         }
-        let Some(Some(stage)) = stages.get(step.stage) else { continue };
+        let Some(stage) = stages.get(step.stage) else { continue };
         match hands.take(step, stage) {
             Ok(()) => {}
             Err(Hindrance::Kept(because)) => kept.push((step.number, because)),
@@ -112,15 +114,17 @@ fn make_above(path: &[u8]) -> Result<(), VaultError> {
     }
 }
 
-/// Gives folders their marks, when everything in them is done.
-pub(crate) fn mark_folders(folders: &[FolderMark]) -> Result<(), VaultError> {
+/// Gives folders their marks, when everything in them is done. Those that did not get them come back, with the reason.
+pub(crate) fn mark_folders(folders: &[FolderMark]) -> Result<Vec<Kept>, VaultError> {
+    let mut kept = Vec::new();
     for FolderMark { path, inode, marks } in folders {
         match mark_folder(path, *inode, marks) {
-            Ok(()) | Err(Hindrance::Kept(_)) => {}
+            Ok(()) => {}
+            Err(Hindrance::Kept(because)) => kept.push(Kept { path: to_path(path), because }),
             Err(Hindrance::Stop(error)) => return Err(stopped(path, error)),
         }
     }
-    Ok(())
+    Ok(kept)
 }
 
 fn mark_folder(path: &[u8], inode: u64, marks: &Marks) -> Result<(), Hindrance> {
@@ -186,21 +190,26 @@ impl At<'_> {
 
     fn exchange(&self) -> Result<(), Hindrance> {
         let aside = [&self.slot[..], b"-old"].concat();
-        if tree::entry(&self.stage.folder, &aside)?.is_some() {
-            return self.place();
-        }
         let Some(waiting) = self.waiting()? else { return Ok(()) };
+        if tree::entry(&self.stage.folder, &aside)?.is_some() {
+            return self.place_over(&aside);
+        }
         if Some(waiting.inode) == self.step.new {
             self.check_present()?;
             let swapped = self.openly(|| self.swap());
             if matches!(swapped, Err(Hindrance::Kept(KeptBecause::Refused))) && !can_exchange(self.stage) {
                 self.openly(|| rename(self.folder, self.name, &self.stage.folder, &aside))?;
-                self.check_landed(&aside, || rename(&self.stage.folder, &aside, self.folder, self.name))?;
-                return self.place();
+                return self.place_over(&aside);
             }
             swapped?;
         }
         self.check_landed(&self.slot, || self.swap())
+    }
+
+    /// Puts what is ready where something was taken away, if that is what was saved.
+    fn place_over(&self, aside: &[u8]) -> Result<(), Hindrance> {
+        self.check_landed(aside, || rename(&self.stage.folder, aside, self.folder, self.name))?;
+        self.place()
     }
 
     fn remove(&self) -> Result<(), Hindrance> {
@@ -236,7 +245,7 @@ impl At<'_> {
                     false => Err(changed),
                 }
             }
-            Kind::Link => Ok(marks.give_by_name(self.folder, self.name, false)?),
+            Kind::Link => Ok(marks.give_to_link(self.folder, self.name)?),
             Kind::Fifo => Ok(marks.give_to_pipe(self.folder, self.name, now.inode)?),
             Kind::Folder | Kind::Special | Kind::Absent => Ok(()),
         }
@@ -271,19 +280,22 @@ impl At<'_> {
         };
         let is_still = self.hands.is_still(&landed, &old);
         let is_whole = match landed.kind() == Kind::Folder && is_still {
-            true => self.hands.is_whole_tree(&self.stage.folder, slot, &self.step.path)?,
-            false => is_still,
+            true => self.hands.is_whole_tree(&self.stage.folder, slot, &self.step.path),
+            false => Ok(is_still),
         };
-        if is_whole {
-            return Ok(());
-        }
+        let because = match is_whole {
+            Ok(true) => return Ok(()),
+            Ok(false) => KeptBecause::ChangedMeanwhile,
+            Err(Hindrance::Kept(because)) => because,
+            Err(stop @ Hindrance::Stop(_)) => return Err(stop),
+        };
         back()?;
         if landed.kind() == Kind::Folder && landed.mode != old.mode {
             // It was opened to be moved.
             let folder = tree::open_child(self.folder, self.name)?;
             fs::fchmod(&folder, Mode::from_raw_mode(old.mode & 0o7777))?;
         }
-        Err(Hindrance::Kept(KeptBecause::ChangedMeanwhile))
+        Err(Hindrance::Kept(because))
     }
 
     /// Does something in a folder; where that may not be written, but gets its marks at the end, it is opened first. A folder
@@ -345,25 +357,27 @@ impl Hands<'_> {
         is_it && (now.kind() == Kind::Folder || (now.size == old.size && is_timed))
     }
 
-    /// Is everything in a folder what was saved, nothing more and nothing less?
-    fn is_whole_tree(&self, above: impl AsFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
-        let Some(list) = self.present.folder(path) else { return Ok(false) };
-        let folder = tree::open_child(above, slot)?;
+    /// Is everything in a folder what was saved, nothing more and nothing less? A folder with a mount in it is refused.
+    /// Each folder is opened on its own from the stage, however deep it lies: only so many can be open at a time.
+    fn is_whole_tree(&self, stage: &OwnedFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
+        let mut waiting = vec![(slot.to_vec(), path.to_vec())];
         let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
         let mut names = Vec::new();
-        tree::names(&folder, &mut buffer, &mut names)?;
-        drop(buffer);
-        if names.iter().filter(|byte| **byte == 0).count() != list.len() {
-            return Ok(false);
-        }
-        for seen in list.iter() {
-            match tree::entry(&folder, seen.name)? {
-                Some(now) if self.is_still(&now, &Old::of(&seen.entry)) => {}
-                Some(_) | None => return Ok(false),
-            }
-            let is_folder = seen.entry.kind() == Kind::Folder;
-            if is_folder && !self.is_whole_tree(&folder, seen.name, &join(path, seen.name))? {
+        while let Some((at, path)) = waiting.pop() {
+            let Some(list) = self.present.folder(&path) else { return Ok(false) };
+            let folder = mounts::open_inside(stage, &at, tree::FOLDER)?;
+            tree::names(&folder, &mut buffer, &mut names)?;
+            if names.iter().filter(|byte| **byte == 0).count() != list.len() {
                 return Ok(false);
+            }
+            for seen in list.iter() {
+                match tree::entry(&folder, seen.name)? {
+                    Some(now) if self.is_still(&now, &Old::of(&seen.entry)) => {}
+                    Some(_) | None => return Ok(false),
+                }
+                if seen.entry.kind() == Kind::Folder {
+                    waiting.push((join(&at, seen.name), join(&path, seen.name)));
+                }
             }
         }
         Ok(true)

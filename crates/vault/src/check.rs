@@ -1,5 +1,5 @@
 //! Reads everything that snapshots need and compares it with what was written: each content once, however many snapshots
-//! and files share it. It writes nothing.
+//! and files share it. What it finds damaged is noted, so that the next snapshot does not rely on it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::distrust::Distrust;
 use crate::entry::{Entry, Hash};
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold, Room};
@@ -50,6 +51,8 @@ pub(crate) fn check(folder: &Folder, ids: &[SnapshotId], watch: &dyn Watch) -> R
     contents.sort();
     let broken = broken(folder, &packs, &contents, &mut checked, watch)?;
     if !broken.is_empty() {
+        // Where it cannot be noted, it is at least told.
+        let _it_is_told = Distrust::note(folder, broken.keys());
         for id in checked.snapshots.clone() {
             for manifest in lists(folder, id, &mut Vec::new())? {
                 name(id, &manifest, &packs, &broken, &mut checked.damages);

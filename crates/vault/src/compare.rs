@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::entry::{Entry, Flags, Kind};
-use crate::manifest::{FolderView, Seen, is_at_or_below};
+use crate::manifest::{FolderView, Manifest, Seen, is_at_or_below};
+use crate::plan::{self, Lists};
 use crate::restored::Change;
 
 /// One name, and what stands there in each of two lists.
@@ -76,6 +77,13 @@ pub(crate) fn is_same(a: Option<Seen<'_>>, b: Option<Seen<'_>>) -> bool {
 pub(crate) fn has_same_owner(a: &Seen<'_>, b: &Seen<'_>) -> bool {
     let marks = |entry: &Entry| (entry.mode, entry.uid, entry.gid);
     marks(&a.entry) == marks(&b.entry) && a.attributes == b.attributes
+}
+
+/// Does anything that both lists hold differ, or does one hold what the other does not?
+pub(crate) fn differs(was: &Manifest, is: &Manifest) -> bool {
+    let chosen = Chosen::default();
+    let lists = Lists { want: was, have: is, left: None, force: false, excused: &[], chosen: &chosen };
+    !plan::plan(lists).told.is_empty()
 }
 
 /// Which part of a snapshot is meant.

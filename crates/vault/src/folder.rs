@@ -2,14 +2,15 @@
 //! ever sees half of one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::error::VaultError;
 
@@ -104,7 +105,7 @@ impl Folder {
 
     fn check_format(&self) -> Result<(), VaultError> {
         let path = self.format_file();
-        let text = fs::read_to_string(&path).map_err(VaultError::io("read", &path))?;
+        let text = read_own_text(&path).map_err(VaultError::io("read", &path))?;
         match text.trim().parse() {
             Ok(FORMAT) => Ok(()),
             Ok(found) => Err(VaultError::TooNew { path, found, known: FORMAT }),
@@ -150,20 +151,14 @@ impl Folder {
         self.path.join("journal")
     }
 
-    /// The numbers of all that is finished in a room, in no order.
-    pub(crate) fn numbers(&self, room: Room) -> Result<Vec<Number>, VaultError> {
-        Ok(self.names(room)?.iter().filter_map(|name| name.parse().ok()).collect())
+    /// What a check found damaged.
+    pub(crate) fn distrusted(&self) -> PathBuf {
+        self.path.join("distrusted")
     }
 
-    fn names(&self, room: Room) -> Result<Vec<String>, VaultError> {
-        let path = self.room(room);
-        let list =
-            || fs::read_dir(&path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
-        match list() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(VaultError::io("list", &path)(error)),
-            Ok(names) => Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect()),
-        }
+    /// The numbers of all that is finished in a room, in no order.
+    pub(crate) fn numbers(&self, room: Room) -> Result<Vec<Number>, VaultError> {
+        Ok(names(&self.room(room))?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// Waits to work in the safe. `goes_on` is asked while it waits; without it nobody waits for ever.
@@ -205,11 +200,7 @@ impl Folder {
 
     /// A new file under a name that nobody looks for.
     pub(crate) fn unfinished(&self, room: Room) -> Result<(File, PathBuf), VaultError> {
-        let path = self.room(room).join(unfinished_name());
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
-        let file = options.open(&path).map_err(VaultError::io("make", &path))?;
-        Ok((file, path))
+        unfinished_in(&self.room(room))
     }
 
     /// Gives something finished the name under which it is found.
@@ -220,11 +211,8 @@ impl Folder {
     /// Writes a small file so that there is the old one or the new one at any moment, and waits for the disk.
     pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
         let parent = path.parent().unwrap_or(&self.path);
-        let hidden = parent.join(unfinished_name());
-        let write = || {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(0o600);
-            let mut file = options.open(&hidden)?;
+        let (mut file, hidden) = unfinished_in(parent)?;
+        let mut write = || {
             file.write_all(bytes)?;
             file.sync_data()?;
             fs::rename(&hidden, path)
@@ -232,13 +220,13 @@ impl Folder {
         write().map_err(|error| {
             let _nothing_to_remove = fs::remove_file(&hidden);
             VaultError::io("write", path)(error)
-        })
+        })?;
+        settle(parent)
     }
 
     /// Waits until the names in a room are on the disk.
     pub(crate) fn settle(&self, room: Room) -> Result<(), VaultError> {
-        let path = self.room(room);
-        File::open(&path).and_then(|folder| folder.sync_all()).map_err(VaultError::io("write", &path))
+        settle(&self.room(room))
     }
 
     /// Is there anything that is not finished, or never was?
@@ -261,10 +249,11 @@ impl Folder {
     }
 
     fn unfinished_ones(&self) -> Result<Vec<PathBuf>, VaultError> {
+        let rooms = [Room::Snapshots, Room::Manifests, Room::Packs].map(|room| self.room(room));
         let mut found = Vec::new();
-        for room in [Room::Snapshots, Room::Manifests, Room::Packs] {
-            let names = self.names(room)?.into_iter().filter(|name| name.starts_with(UNFINISHED));
-            found.extend(names.map(|name| self.room(room).join(name)));
+        for folder in rooms.iter().chain([&self.path]) {
+            let names = names(folder)?.into_iter().filter(|name| name.starts_with(UNFINISHED));
+            found.extend(names.map(|name| folder.join(name)));
         }
         Ok(found)
     }
@@ -292,40 +281,54 @@ pub(crate) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// A number that nothing has and nothing ever had.
+    /// A number that is higher than all others.
     pub(crate) fn next(&self) -> Result<Number, VaultError> {
         let path = self.folder.path.join("counter");
-        let counted = match fs::read_to_string(&path) {
+        let counted = match read_own_text(&path) {
             Ok(text) => text.trim().parse().unwrap_or(0),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => 0,
             Err(error) => return Err(VaultError::io("read", &path)(error)),
         };
         // The counter is not waited for on its way to the disk: after a loss of power, what is there tells as well.
         let mut last: Number = counted;
-        if counted == 0 {
-            for room in [Room::Snapshots, Room::Manifests, Room::Packs] {
-                last = self.folder.numbers(room)?.into_iter().fold(last, Number::max);
-            }
+        for room in [Room::Snapshots, Room::Manifests, Room::Packs] {
+            last = self.folder.numbers(room)?.into_iter().fold(last, Number::max);
         }
-        let mut next = last + 1;
-        let is_taken = |number| {
-            [Room::Snapshots, Room::Manifests, Room::Packs]
-                .into_iter()
-                .any(|room| fs::symlink_metadata(self.folder.numbered(room, number)).is_ok())
-        };
-        while is_taken(next) {
-            next += 1;
-        }
-        let hidden = self.folder.path.join(unfinished_name());
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        options
-            .open(&hidden)
-            .and_then(|mut file| file.write_all(format!("{next}\n").as_bytes()))
+        let next = last + 1;
+        let (mut file, hidden) = unfinished_in(&self.folder.path)?;
+        file.write_all(format!("{next}\n").as_bytes())
             .and_then(|()| fs::rename(&hidden, &path))
             .map_err(VaultError::io("write", &path))?;
         Ok(next)
     }
+}
+
+/// Opens a file of the safe to read it. Whatever else stands there, and may have nobody at its other end, is damage
+/// (`InvalidData`).
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        // A link, or a socket.
+        Err(Errno::LOOP | Errno::NXIO) => return Err(io::ErrorKind::InvalidData.into()),
+        file => File::from(file?),
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Reads a file of the safe.
+pub(crate) fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open_own(path)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same, of a file that holds text.
+pub(crate) fn read_own_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_own(path)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 fn lock_file(path: &Path) -> Result<File, VaultError> {
@@ -333,6 +336,32 @@ fn lock_file(path: &Path) -> Result<File, VaultError> {
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
     options.open(path).map_err(VaultError::io("open", path))
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, VaultError> {
+    let list = || fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+    match list() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(VaultError::io("list", folder)(error)),
+        Ok(names) => Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect()),
+    }
+}
+
+fn settle(path: &Path) -> Result<(), VaultError> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(VaultError::io("write", path))
+}
+
+/// A new file under a name that nobody looks for. Somebody with our number may have left one of the same name.
+fn unfinished_in(folder: &Path) -> Result<(File, PathBuf), VaultError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    loop {
+        let path = folder.join(unfinished_name());
+        match options.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            file => return Ok((file.map_err(VaultError::io("make", &path))?, path)),
+        }
+    }
 }
 
 fn unfinished_name() -> String {

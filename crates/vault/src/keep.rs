@@ -1,7 +1,7 @@
 //! Putting contents away: what the walk found new is read, named by its hash, and written into one pack. Files that change
 //! meanwhile are read again; what never holds still is marked, not guessed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -50,6 +50,8 @@ pub(crate) struct Reading<'a> {
     written: Mutex<HashSet<Hash>>,
     is_over: AtomicBool,
     is_unsettled: AtomicBool,
+    /// Repositories in which git was at work meanwhile.
+    disturbed: Mutex<BTreeSet<Vec<u8>>>,
     done: AtomicU64,
     of: AtomicU64,
     bytes: AtomicU64,
@@ -81,6 +83,7 @@ impl<'a> Reading<'a> {
             written: Mutex::default(),
             is_over: AtomicBool::new(false),
             is_unsettled: AtomicBool::new(false),
+            disturbed: Mutex::default(),
             done: AtomicU64::new(0),
             of: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -92,6 +95,7 @@ impl<'a> Reading<'a> {
         let unread: usize = fresh.iter().map(|fresh| fresh.unread.len()).sum();
         self.of.fetch_add(unread as u64, Ordering::Relaxed);
         self.is_unsettled.store(false, Ordering::Relaxed);
+        locked(&self.disturbed).clear();
         let (waiting, mut done): (Vec<Fresh>, Vec<Fresh>) =
             fresh.into_iter().partition(|fresh| !fresh.unread.is_empty());
         let waiting = Mutex::new(waiting);
@@ -110,6 +114,11 @@ impl<'a> Reading<'a> {
     /// Has something gone while it was read, or was git at work? Then the tree has to be looked at again.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.is_unsettled.load(Ordering::Relaxed)
+    }
+
+    /// The folders of git that changed while they were read.
+    pub(crate) fn disturbed(&self) -> BTreeSet<Vec<u8>> {
+        locked(&self.disturbed).clone()
     }
 
     /// Lets all threads do the same, and writes what each of them gathered.
@@ -148,7 +157,7 @@ impl<'a> Reading<'a> {
     /// Reads the small files and links of a folder; big files stay unread.
     fn folder(&self, fresh: &mut Fresh, desk: &mut Desk) -> Result<(), VaultError> {
         let mut big = Vec::new();
-        let is_git = is_in_git(&fresh.path);
+        let git = git_of(&fresh.path).map(<[u8]>::to_vec);
         let mut opened: Option<OwnedFd> = None;
         for number in std::mem::take(&mut fresh.unread) {
             let listed = &mut fresh.listing.entries[number];
@@ -164,7 +173,7 @@ impl<'a> Reading<'a> {
                 Ok(folder) => match listed.entry.kind() {
                     Kind::Link => self.link(folder, &name, listed, desk)?,
                     Kind::File if listed.entry.size > BIG => Outcome::Big,
-                    Kind::File => self.small(folder, &name, listed, is_git, desk)?,
+                    Kind::File => self.small(folder, &name, listed, git.as_deref(), desk)?,
                     Kind::Absent | Kind::Folder | Kind::Fifo | Kind::Special => Outcome::Kept,
                 },
             };
@@ -196,11 +205,11 @@ impl<'a> Reading<'a> {
         folder: &OwnedFd,
         name: &[u8],
         listed: &mut Listed,
-        is_git: bool,
+        git: Option<&[u8]>,
         desk: &mut Desk,
     ) -> Result<Outcome, VaultError> {
         for _ in 0..TRIES {
-            let file = match self.open(folder, name, listed, is_git) {
+            let file = match self.open(folder, name, listed, git) {
                 Ok(file) => file,
                 Err(outcome) => return Ok(outcome),
             };
@@ -229,7 +238,7 @@ impl<'a> Reading<'a> {
         folder: &OwnedFd,
         name: &[u8],
         listed: &mut Listed,
-        is_git: bool,
+        git: Option<&[u8]>,
     ) -> Result<File, Outcome> {
         let unless_gone = |error: io::Error| match is_gone(&error) {
             true => Outcome::Gone,
@@ -242,8 +251,9 @@ impl<'a> Reading<'a> {
         }
         if !now.has_same_stat(&listed.entry) {
             // A reference must not be newer than the objects that were listed.
-            if is_git {
+            if let Some(git) = git {
                 self.is_unsettled.store(true, Ordering::Relaxed);
+                locked(&self.disturbed).insert(git.to_vec());
             }
             now.mark_racy(self.begun);
             listed.entry = now;
@@ -266,10 +276,10 @@ impl<'a> Reading<'a> {
     fn big(&self, at: &[u8], listed: &mut Listed) -> Result<(), VaultError> {
         let (at, name) = place(at, &listed.name);
         let (at, name) = (at.to_vec(), name.to_vec());
-        let is_git = is_in_git(&at);
+        let git = git_of(&at);
         for _ in 0..TRIES {
             let file = tree::open_folder(&at).map_err(|_| Outcome::Gone);
-            let file = match file.and_then(|folder| self.open(&folder, &name, listed, is_git)) {
+            let file = match file.and_then(|folder| self.open(&folder, &name, listed, git)) {
                 Ok(file) => file,
                 Err(Outcome::Lost(flag)) => {
                     lose(listed, flag);
@@ -411,10 +421,13 @@ fn place<'p>(folder: &'p [u8], name: &'p [u8]) -> (&'p [u8], &'p [u8]) {
     }
 }
 
-/// Is a folder one in which git notes which commit is where?
-fn is_in_git(path: &[u8]) -> bool {
-    let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-    parts.contains(&b".git".as_slice()) && !parts.contains(&b"objects".as_slice())
+/// The folder of git that a folder lies in, where git notes which commit is where.
+fn git_of(path: &[u8]) -> Option<&[u8]> {
+    const GIT: &[u8] = b"/.git";
+    let begin = path.windows(GIT.len()).position(|part| part == GIT)?;
+    let (git, inside) = path.split_at(begin + GIT.len());
+    let is_objects = inside.split(|byte| *byte == b'/').any(|part| part == b"objects");
+    (inside.is_empty() || inside[0] == b'/').then_some(git).filter(|_| !is_objects)
 }
 
 /// Which parts of a sparse file hold anything. Where the system cannot tell, all of them may.

@@ -6,14 +6,13 @@
 //! then the two are read as one.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::entry::{Attributes, Entry, Flags, Hash, Moment};
 use crate::error::VaultError;
-use crate::folder::{Folder, Number, Room};
+use crate::folder::{Folder, Number, Room, read_own};
 
 const MAGIC: &[u8; 8] = b"USMANIF1";
 pub(crate) const HEADER: usize = 8 + 8 + 4 + 4 + 8;
@@ -137,7 +136,7 @@ impl Manifest {
         let mut next = Some(number);
         while let Some(number) = next {
             let path = folder.numbered(Room::Manifests, number);
-            let bytes = match fs::read(&path) {
+            let bytes = match read_own(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(VaultError::Damaged { path });
                 }
@@ -152,7 +151,27 @@ impl Manifest {
             layers.push(layer);
         }
         layers.reverse();
-        Ok(Manifest::of(layers))
+        Ok(Manifest::of(layers).pruned())
+    }
+
+    /// The same without what layers below say of folders that are gone or no longer held. Nobody keeps their contents, so
+    /// nobody may go by their lists.
+    pub(crate) fn pruned(mut self) -> Manifest {
+        if self.layers.len() < 2 {
+            return self;
+        }
+        let layers = self.layers.clone();
+        let mut reached = HashMap::with_capacity(self.folders.len());
+        let mut waiting: Vec<Vec<u8>> = vec![Vec::new()];
+        while let Some(path) = waiting.pop() {
+            let Some((path, place)) = self.folders.remove_entry(&path) else { continue };
+            let view = FolderView { bytes: &layers[place.layer as usize].bytes, place };
+            let held = view.folders().filter(|seen| seen.entry.is_held());
+            waiting.extend(held.map(|seen| join(&path, seen.name)));
+            reached.insert(path, place);
+        }
+        self.folders = reached;
+        self
     }
 
     /// How many manifests it is read from.
@@ -191,15 +210,14 @@ impl Manifest {
         self.folder(b"").unwrap_or(FolderView { bytes: &[], place: NOWHERE })
     }
 
-    /// What was at a path; nothing where the manifest does not say. Folders that no scope reaches any more may still be in a
-    /// layer below, so the way to it is gone from the scope on.
+    /// What was at a path; nothing where the manifest does not say.
     pub(crate) fn find(&self, path: &[u8]) -> Option<Seen<'_>> {
         let scopes = self.scopes();
         let mut seen = scopes.iter().find(|scope| is_at_or_below(path, scope.name))?;
         let mut at = seen.name.to_vec();
         let rest = path.get(at.len()..)?;
         for name in rest.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            if seen.entry.kind() != crate::entry::Kind::Folder {
+            if seen.entry.kind() != crate::entry::Kind::Folder || !seen.entry.is_held() {
                 return None;
             }
             seen = self.folder(&at)?.iter().find(|seen| seen.name == name)?;

@@ -55,18 +55,19 @@ impl Marks {
         Mode::from_raw_mode(if is_owned { mode } else { mode & !RUNS_AS })
     }
 
-    /// Sets them on an open file or folder that was just made.
-    pub(crate) fn give(&self, file: impl AsFd) -> io::Result<()> {
+    /// Sets them on an open file or folder that was just made. Tells whether it is its owner's then.
+    pub(crate) fn give(&self, file: impl AsFd) -> io::Result<bool> {
         let file = file.as_fd();
         let is_owned = self
             .own(fs::fstat(file)?.st_uid, fs::fstat(file)?.st_gid, |uid, gid| fs::fchown(file, uid, gid))?;
         self.add_attributes(file, |_| true)?;
         fs::fchmod(file, self.mode_for(is_owned))?;
         self.add_attributes(file, |name| name.starts_with(OF_ACCESS))?;
-        Ok(fs::futimens(file, &self.times())?)
+        fs::futimens(file, &self.times())?;
+        Ok(is_owned)
     }
 
-    /// Sets them on an open file or folder, whatever it had.
+    /// Sets them on an open file or folder, whatever it had. If it cannot be given to its owner, all else is done first.
     pub(crate) fn replace(&self, file: impl AsFd) -> io::Result<()> {
         let file = file.as_fd();
         let present = tree::attributes(file)?;
@@ -78,7 +79,7 @@ impl Marks {
                 forgiving(fs::fremovexattr(file, OsStr::from_bytes(name)))?;
             }
         }
-        self.give(file)
+        owned(self.give(file)?)
     }
 
     fn has_attribute(&self, name: &[u8]) -> bool {
@@ -111,7 +112,8 @@ impl Marks {
     }
 
     /// Sets owner and time of a link, or of a pipe that nobody may open; of a pipe in a folder of our own also the mode.
-    pub(crate) fn give_by_name(&self, folder: impl AsFd, name: &[u8], sets_mode: bool) -> io::Result<()> {
+    /// Tells whether it is its owner's then.
+    pub(crate) fn give_by_name(&self, folder: impl AsFd, name: &[u8], sets_mode: bool) -> io::Result<bool> {
         let folder = folder.as_fd();
         let Some(stat) = tree::stat(folder, name)? else { return Err(Errno::NOENT.into()) };
         let is_owned = self.own(stat.st_uid, stat.st_gid, |uid, gid| {
@@ -120,15 +122,22 @@ impl Marks {
         if sets_mode {
             fs::chmodat(folder, name, self.mode_for(is_owned), AtFlags::empty())?;
         }
-        Ok(fs::utimensat(folder, name, &self.times(), AtFlags::SYMLINK_NOFOLLOW)?)
+        fs::utimensat(folder, name, &self.times(), AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(is_owned)
+    }
+
+    /// Sets owner and time of a link in somebody's tree.
+    pub(crate) fn give_to_link(&self, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+        owned(self.give_by_name(folder, name, false)?)
     }
 
     /// Sets them on a pipe in somebody's tree, without opening it: whoever waits at its other end would notice.
     pub(crate) fn give_to_pipe(&self, folder: impl AsFd, name: &[u8], inode: u64) -> io::Result<()> {
         let pipe = grip(folder.as_fd(), name, inode)?;
         // A change of owner takes away some of the mode.
-        self.give_by_name(folder, name, false)?;
-        Ok(fs::chmod(grip_path(&pipe), self.mode_for(true))?)
+        let is_owned = self.give_by_name(folder, name, false)?;
+        fs::chmod(grip_path(&pipe), self.mode_for(is_owned))?;
+        owned(is_owned)
     }
 }
 
@@ -157,6 +166,11 @@ fn grip(_folder: impl AsFd, _name: &[u8], _inode: u64) -> io::Result<OwnedFd> {
 
 fn grip_path(found: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", found.as_raw_fd())
+}
+
+/// What belongs to somebody else than it should was refused.
+fn owned(is_owned: bool) -> io::Result<()> {
+    is_owned.then_some(()).ok_or(Errno::PERM.into())
 }
 
 /// Some attributes are not for us to write, and some filesystems know none.

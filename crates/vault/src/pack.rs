@@ -7,11 +7,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use rustix::io::Errno;
+
+use crate::distrust::Distrust;
 use crate::entry::Hash;
 use crate::error::VaultError;
-use crate::folder::{Folder, Number, Room};
+use crate::folder::{Folder, Number, Room, open_own};
 
 const MAGIC: &[u8; 8] = b"USPACK_1";
 const END: &[u8; 8] = b"USPACKED";
@@ -213,7 +216,8 @@ pub(crate) struct Pack {
     pub(crate) path: PathBuf,
     /// Is its index what was written? Where it is not, it may hold more than it still tells.
     pub(crate) is_whole: bool,
-    file: File,
+    /// Opened when something is read from it: a safe may have more packs than a process may have open files.
+    file: OnceLock<File>,
     /// Rows sorted by hash.
     index: Vec<u8>,
 }
@@ -222,7 +226,7 @@ impl Pack {
     /// Opens a pack. Where its index is damaged, what its headers still tell is used.
     pub(crate) fn open(path: PathBuf, number: Number) -> Result<Pack, VaultError> {
         let read = || -> io::Result<(File, Option<Vec<u8>>)> {
-            let file = File::open(&path)?;
+            let file = open_own(&path)?;
             let index = read_index(&file)?;
             Ok((file, index))
         };
@@ -232,7 +236,7 @@ impl Pack {
             Some(index) => index,
             None => rebuilt(&file).map_err(VaultError::io("read", &path))?,
         };
-        Ok(Pack { number, path, is_whole, file, index })
+        Ok(Pack { number, path, is_whole, file: OnceLock::new(), index })
     }
 
     /// All contents, in the order of their hashes.
@@ -258,7 +262,14 @@ impl Pack {
     pub(crate) fn read(&self, place: &Place, content: &mut Vec<u8>) -> Result<(), VaultError> {
         let damaged = || VaultError::Damaged { path: self.path.clone() };
         content.resize(place.stored as usize, 0);
-        match self.file.read_exact_at(content, place.offset) {
+        let file = match self.file.get() {
+            Some(file) => file,
+            None => {
+                let file = open_own(&self.path).map_err(VaultError::io("open", &self.path))?;
+                self.file.get_or_init(|| file)
+            }
+        };
+        match file.read_exact_at(content, place.offset) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(damaged()),
             Err(error) => return Err(VaultError::io("read", &self.path)(error)),
             Ok(()) => {}
@@ -310,11 +321,17 @@ fn rebuilt(file: &File) -> io::Result<Vec<u8>> {
     Ok(rows.concat())
 }
 
+fn is_short_of_room(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM].iter().any(|short| code == Some(short.raw_os_error()))
+}
+
 /// All packs of a safe.
 #[derive(Debug, Default)]
 pub(crate) struct Packs {
     /// The newest first.
     packs: Vec<Pack>,
+    distrust: Distrust,
 }
 
 impl Packs {
@@ -322,12 +339,24 @@ impl Packs {
     pub(crate) fn open(folder: &Folder) -> Result<Packs, VaultError> {
         let mut numbers = folder.numbers(Room::Packs)?;
         numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let open = |number| Pack::open(folder.numbered(Room::Packs, number), number).ok();
-        Ok(Packs { packs: numbers.into_iter().filter_map(open).collect() })
+        let mut packs = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            match Pack::open(folder.numbered(Room::Packs, number), number) {
+                Ok(pack) => packs.push(pack),
+                // That this process has no room for it says nothing about the pack.
+                Err(VaultError::Io { source, deed, path }) if is_short_of_room(&source) => {
+                    return Err(VaultError::Io { source, deed, path });
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(Packs { packs, distrust: Distrust::read(folder) })
     }
 
+    /// Is a content held, as far as anybody knows?
     pub(crate) fn has(&self, hash: &Hash) -> bool {
-        self.packs.iter().any(|pack| pack.find(hash).is_some())
+        let is_in = |pack: &Pack| pack.find(hash).is_some() && self.distrust.spares(hash, pack.number);
+        self.packs.iter().any(is_in)
     }
 
     /// Reads a content. The error names the pack in which it is damaged.

@@ -1,73 +1,19 @@
 //! What a restore has to do: the difference between what is wanted and what is there, as a list of deeds. Nothing is read or
 //! written here. What the present could not be saved of is never changed, and neither is what the snapshot does not hold.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::compare::{Chosen, Reach, change, has_same_owner, is_same, pairs, there};
+use crate::deed::{Deed, FolderMark, Op, Plan};
+use crate::depth;
 use crate::entry::{Entry, Flags, Kind};
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
+use crate::repository;
 use crate::restored::{Change, Difference, Kept, KeptBecause};
-
-/// What is done at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// Nothing is there: what is wanted is put there, a folder with everything in it.
-    Place,
-    /// What is there and what is wanted change places.
-    Exchange,
-    /// What is there goes.
-    Remove,
-    /// Only its marks are set.
-    Touch,
-}
-
-/// One thing to do.
-#[derive(Debug, Clone)]
-pub(crate) struct Op {
-    pub(crate) deed: Deed,
-    pub(crate) path: Vec<u8>,
-    /// What shall be there; nothing where it goes.
-    pub(crate) want: Option<(Entry, Vec<u8>)>,
-    /// What is there.
-    pub(crate) have: Option<Entry>,
-    /// What is done by it, as it is told.
-    pub(crate) told: Range<usize>,
-    /// What has to be written for it.
-    pub(crate) bytes: u64,
-}
-
-/// A folder that gets its marks when everything in it is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FolderMark {
-    pub(crate) path: Vec<u8>,
-    pub(crate) inode: u64,
-    pub(crate) marks: Marks,
-}
-
-/// All there is to do.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) ops: Vec<Op>,
-    /// Those inside others first.
-    pub(crate) folders: Vec<FolderMark>,
-    pub(crate) told: Vec<Difference>,
-    pub(crate) kept: Vec<Kept>,
-    /// Files with several names, by the inode they had, each with a name that it has now: others are linked to it.
-    pub(crate) keepers: Vec<(u64, Vec<u8>)>,
-    /// Folders that are made whole, each of those in them as well.
-    pub(crate) made: Vec<Vec<u8>>,
-}
-
-impl Plan {
-    /// Is there nothing to do?
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ops.is_empty() && self.folders.is_empty()
-    }
-}
 
 /// What is compared.
 #[derive(Clone, Copy)]
@@ -104,7 +50,12 @@ enum Verdict {
 
 /// Works out what to do.
 pub(crate) fn plan(lists: Lists<'_>) -> Plan {
-    let mut planner = Planner { lists, plan: Plan::default(), linked: Vec::new(), bytes: 0 };
+    depth::with_room(|| plan_all(lists))
+}
+
+fn plan_all(lists: Lists<'_>) -> Plan {
+    let mut planner =
+        Planner { lists, plan: Plan::default(), linked: Vec::new(), repositories: HashMap::new(), bytes: 0 };
     let left = match lists.left {
         Some(left) => Left::As(left.folder(b"")),
         None => Left::Unasked,
@@ -120,13 +71,15 @@ struct Planner<'a> {
     plan: Plan,
     /// Files with several names, now or then, that may be changed.
     linked: Vec<Vec<u8>>,
+    /// Whether all that names objects in a repository is what the call left.
+    repositories: HashMap<Vec<u8>, bool>,
     /// What the deed that is being planned writes.
     bytes: u64,
 }
 
 impl<'a> Planner<'a> {
     /// Everything in one folder. Tells whether names in it come, go or change places. In a doomed folder, whatever stays is
-    /// told of.
+    /// told of. Scopes are the names in the folder without a path: one that the snapshot does not name is none of its own.
     fn level(
         &mut self,
         path: &[u8],
@@ -150,12 +103,12 @@ impl<'a> Planner<'a> {
             }
             return false;
         }
-        let known: std::collections::HashMap<&[u8], Seen<'a>> = match left {
+        let known: HashMap<&[u8], Seen<'a>> = match left {
             Left::As(Some(left)) => left.iter().map(|seen| (seen.name, seen)).collect(),
             Left::As(None) | Left::Unasked => Default::default(),
         };
         let mut changes = false;
-        for pair in pairs(want, have) {
+        for pair in pairs(want, have).into_iter().filter(|pair| !path.is_empty() || pair.was.is_some()) {
             let left = match left {
                 Left::Unasked => Left::Unasked,
                 Left::As(_) => Left::As(there(known.get(pair.name).copied())),
@@ -300,6 +253,9 @@ impl<'a> Planner<'a> {
         if !have.entry.is_held() {
             return self.keep(path, KeptBecause::NotHeld);
         }
+        if self.may_be_named(&path) {
+            return false;
+        }
         let told = self.plan.told.len();
         if is_folder(&have) {
             let view = self.lists.have.folder(&path);
@@ -317,6 +273,15 @@ impl<'a> Planner<'a> {
             self.tell_all(&path, self.lists.have, Change::Added);
         }
         self.add(Deed::Remove, path, None, Some(have), told)
+    }
+
+    /// May something name an object that the call added to a repository? Whoever worked on there since may need it; nobody
+    /// misses it when it goes, and git itself removes what nothing names.
+    fn may_be_named(&mut self, path: &[u8]) -> bool {
+        let (Some(left), Some(git)) = (self.lists.left, repository::of_object(path)) else { return false };
+        let Lists { have, excused, .. } = self.lists;
+        let is_as_left = || repository::is_as_left(git, left, have, excused);
+        !*self.repositories.entry(git.to_vec()).or_insert_with(is_as_left)
     }
 
     /// May all of a folder go? Only if all of it is saved, and in an undo, if all of it is what the call left.

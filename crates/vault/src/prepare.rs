@@ -16,12 +16,13 @@ use rustix::io::Errno;
 
 use crate::compare::{Chosen, Reach};
 use crate::content::{self, Share};
+use crate::deed::{Deed, FolderMark, Op};
 use crate::entry::{Entry, Flags, Kind};
 use crate::error::VaultError;
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
 use crate::pack::Packs;
-use crate::plan::{Deed, FolderMark, Op, to_path};
+use crate::plan::to_path;
 use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Settling, Stages, name, parent};
 use crate::tree;
@@ -389,12 +390,12 @@ impl Shared<'_> {
                 let mut target = Vec::new();
                 self.about.packs.read(&seen.entry.hash, &mut target)?;
                 fs::symlinkat(target.as_slice(), folder, seen.name).map_err(denied)?;
-                marks.give_by_name(folder, seen.name, false).map_err(failed())
+                marks.give_by_name(folder, seen.name, false).map(drop).map_err(failed())
             }
             Kind::Folder => fs::mkdirat(folder, seen.name, Mode::RWXU).map_err(denied),
             Kind::Fifo => {
                 fs::mkfifoat(folder, seen.name, Mode::RUSR).map_err(denied)?;
-                marks.give_by_name(folder, seen.name, true).map_err(failed())
+                marks.give_by_name(folder, seen.name, true).map(drop).map_err(failed())
             }
             Kind::Absent | Kind::Special => Ok(()),
         }
@@ -440,7 +441,7 @@ fn finish_folders(
         let stage = &about.stages.all[place];
         let mark = || -> io::Result<()> {
             let folder = fs::openat(&stage.folder, at.as_slice(), tree::FOLDER, Mode::empty())?;
-            marks.give(&folder)
+            marks.give(&folder).map(drop)
         };
         mark().map_err(VaultError::io("prepare", &stage.path))?;
     }

@@ -13,6 +13,10 @@ use crate::watch::{Progress, Stage, Watch};
 
 /// So many packs may be small before they become one.
 const MANY: usize = 32;
+/// And so many even for those who have no time.
+const VERY_MANY: usize = 128;
+/// These are then written anew in no time.
+const TINY: u64 = 128 << 10;
 /// A pack with fewer bytes is small.
 const SMALL: u64 = 4 << 20;
 /// So much is written before the packs it comes from go: the disk needs no more room than that.
@@ -29,7 +33,7 @@ const WORTH_SAVING: u64 = 1 << 20;
 /// How far to go for the sake of space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Only packs go of which nothing is needed.
+    /// Only packs go of which nothing is needed; tiny ones become one where they are very many.
     WholeFiles,
     /// Packs that are mostly empty, many and small, or worth compressing are written anew.
     HalfEmptyFiles,
@@ -116,7 +120,7 @@ fn rate<'a>(packs: &'a Packs, contents: &Contents) -> (Vec<Rated<'a>>, bool) {
 fn choose<'a, 'b>(rated: &'b [Rated<'a>], contents: &Contents, effort: Effort) -> Vec<&'b Rated<'a>> {
     let small = rated.iter().filter(|rated| rated.size < SMALL).count();
     let is_chosen = |rated: &&Rated<'_>| match effort {
-        Effort::WholeFiles => false,
+        Effort::WholeFiles => small > VERY_MANY && rated.size < TINY,
         Effort::HalfEmptyFiles => {
             !rated.pack.is_whole
                 || rated.needed < rated.size / 2

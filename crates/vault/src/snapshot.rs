@@ -84,6 +84,16 @@ pub enum GapReason {
     Unstable,
 }
 
+impl GapReason {
+    /// Is it left out because somebody wants it so, or because there is nothing to hold?
+    pub fn is_on_purpose(self) -> bool {
+        match self {
+            GapReason::Rebuildable | GapReason::Never | GapReason::Special => true,
+            GapReason::Unreadable | GapReason::Mounted | GapReason::Unstable => false,
+        }
+    }
+}
+
 /// How much of its scopes a snapshot holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
@@ -106,7 +116,7 @@ pub struct Snapshot {
     pub note: String,
     /// What it covers.
     pub scopes: Vec<Scope>,
-    /// What lies inside the scopes and is not held.
+    /// What lies inside the scopes and is not held: what could not be taken first.
     pub gaps: Vec<Gap>,
     /// How many gaps there are in all, where there are too many to name.
     pub gap_count: u64,
@@ -129,9 +139,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// How much of its scopes it holds.
     pub fn coverage(&self) -> Coverage {
-        let on_purpose =
-            |gap: &Gap| matches!(gap.reason, GapReason::Rebuildable | GapReason::Never | GapReason::Special);
-        match self.gaps.iter().all(on_purpose) {
+        match self.gaps.iter().all(|gap| gap.reason.is_on_purpose()) {
             true => Coverage::Whole,
             false => Coverage::Partial,
         }

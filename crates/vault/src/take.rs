@@ -8,7 +8,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::entry::{Flags, Kind, Moment};
+use crate::compare;
+use crate::distrust::Distrust;
+use crate::entry::{Entry, Flags, Kind, Moment};
 use crate::error::VaultError;
 use crate::folder::{Folder, Number, Room};
 use crate::keep::{Destination, Reading};
@@ -43,7 +45,13 @@ pub(crate) fn take(
     like: Option<&Manifest>,
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
-    let scopes = scopes::real(&wish.scopes)?;
+    let scopes = match wish.origin {
+        Origin::Person | Origin::Call { .. } => scopes::real(&wish.scopes)?,
+        // What a snapshot names is meant as it is named: a link that stands in the way by now leads elsewhere.
+        Origin::Restore { .. } => {
+            wish.scopes.iter().map(|path| path.clone().into_os_string().into_vec()).collect()
+        }
+    };
     let known = Known::find(folder, &scopes, &wish.never)?;
     let policy = Policy::new(wish.rebuildable, like, &wish.never, folder.path());
     let seen =
@@ -71,7 +79,6 @@ pub(crate) fn take(
     let lists = Lists { before, takes_rebuildable, never: wish.never.clone() };
     let stored = StoredSnapshot::new(&snapshot, lists);
     stored.write(folder)?;
-    folder.settle(Room::Snapshots)?;
     Ok(Taken { stored, manifest: manifest.list })
 }
 
@@ -100,8 +107,9 @@ pub(crate) fn conclude_where(
     let Taken { stored, manifest } = taken;
     let scopes: Vec<Vec<u8>> = stored.scopes().collect();
     // What was saved before a restore left out what the restored one did.
-    let like = matches!(stored.to_snapshot().origin, Origin::Restore { .. }).then(|| manifest.clone());
-    let policy = policy(folder, &stored, like.as_ref());
+    let before = manifest.clone();
+    let like = matches!(stored.to_snapshot().origin, Origin::Restore { .. }).then_some(&before);
+    let policy = policy(folder, &stored, like);
     let known = Known::new(Some(stored.before), manifest, true);
     let seen = See { folder, scopes: &scopes, extent, policy: &policy, now, watch }.keep(known, reserve)?;
     let number = match seen.is_news() {
@@ -112,9 +120,10 @@ pub(crate) fn conclude_where(
     // Somebody may have pinned it in the meantime.
     let _at_the_desk = folder.desk()?;
     let mut stored = StoredSnapshot::read(folder, stored.id())?;
-    stored.conclude(after);
+    // A list may be another one because something could not be read, which is no change.
+    let changed = after != stored.before && compare::differs(&before, &manifest.list);
+    stored.conclude(after, changed);
     stored.write(folder)?;
-    folder.settle(Room::Snapshots)?;
     Ok(Taken { stored, manifest: manifest.list })
 }
 
@@ -156,7 +165,12 @@ impl Known {
     /// The newest list that tells most of the scopes. One that cannot be read tells nothing.
     fn find(folder: &Folder, scopes: &[Vec<u8>], never: &[String]) -> Result<Known, VaultError> {
         let mut best: Option<(u8, Number)> = None;
+        let distrust = Distrust::read(folder);
         for stored in StoredSnapshot::all(folder)?.into_iter().rev().filter(|stored| stored.never == never) {
+            let number = stored.after.unwrap_or(stored.before);
+            if !distrust.spares_list(number) {
+                continue;
+            }
             let theirs: Vec<Vec<u8>> = stored.scopes().collect();
             let covers = |path: &Vec<u8>| theirs.iter().any(|scope| is_at_or_below(path, scope));
             let touches = |path: &Vec<u8>| theirs.iter().any(|scope| is_at_or_below(scope, path));
@@ -167,7 +181,7 @@ impl Known {
                 () => 0,
             };
             if rank > best.map_or(0, |(rank, _)| rank) {
-                best = Some((rank, stored.after.unwrap_or(stored.before)));
+                best = Some((rank, number));
             }
             if rank == 3 {
                 break;
@@ -276,8 +290,14 @@ impl See<'_> {
                     .gaps
                     .into_iter()
                     .map(|(path, flags, kind)| Gap { path: path_of(path), reason: reason(flags, kind) });
-                let mut gaps: Vec<Gap> = gaps.chain(lost).collect();
-                gaps.sort_by(|a, b| a.path.cmp(&b.path));
+                // Git was at work each time: what is held of it may not fit together.
+                lost.extend(
+                    reading
+                        .disturbed()
+                        .into_iter()
+                        .map(|git| Gap { path: path_of(git), reason: GapReason::Unstable }),
+                );
+                let gaps = in_order(gaps.chain(lost).collect());
                 let (entries, bytes) = (walked.entries, walked.bytes);
                 return Ok(Seen { known, fresh, entries, bytes, gaps, pack: None, packed: 0 });
             }
@@ -349,7 +369,7 @@ impl Seen {
         };
         let layer = Layer::parse(written.clone(), std::path::Path::new("manifest"))?;
         let list = match base {
-            Some(_) => known.list.on_top(layer),
+            Some(_) => known.list.on_top(layer).pruned(),
             None => Manifest::of(vec![layer]),
         };
         Ok((written, Complete { list, entries, bytes, gaps }))
@@ -373,8 +393,8 @@ fn whole(fresh: &HashMap<Vec<u8>, Listing>, known: &Manifest) -> Vec<u8> {
     let mut writer = Writer::new(None);
     let mut waiting: Vec<Vec<u8>> = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
-        let mut reach = |name: &[u8], is_folder: bool| {
-            if is_folder {
+        let mut reach = |name: &[u8], entry: &Entry| {
+            if entry.kind() == Kind::Folder && entry.is_held() {
                 waiting.push(join(&path, name));
             }
         };
@@ -382,13 +402,13 @@ fn whole(fresh: &HashMap<Vec<u8>, Listing>, known: &Manifest) -> Vec<u8> {
             (Some(listing), _) => {
                 writer.folder(&path, listing);
                 for listed in &listing.entries {
-                    reach(&listed.name, listed.entry.kind() == Kind::Folder);
+                    reach(&listed.name, &listed.entry);
                 }
             }
             (None, Some(folder)) => {
                 writer.same_folder(&path, folder);
-                for seen in folder.iter() {
-                    reach(seen.name, seen.entry.kind() == Kind::Folder);
+                for seen in folder.folders() {
+                    reach(seen.name, &seen.entry);
                 }
             }
             (None, None) => {}
@@ -407,8 +427,9 @@ fn mark(fresh: &mut HashMap<Vec<u8>, Listing>, known: &Manifest, path: &[u8], fl
         false
     };
     let at = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    // A scope stands in the list of scopes, whatever an earlier list says of the folder around it.
     let parents: [(&[u8], &[u8]); 2] =
-        [(if at == 0 { b"/" } else { &path[..at] }, &path[at + 1..]), (b"", path)];
+        [(b"", path), (if at == 0 { b"/" } else { &path[..at] }, &path[at + 1..])];
     for (parent, name) in parents {
         if let Some(listing) = fresh.get_mut(parent) {
             if in_listing(listing, name) {
@@ -422,6 +443,13 @@ fn mark(fresh: &mut HashMap<Vec<u8>, Listing>, known: &Manifest, path: &[u8], fl
             }
         }
     }
+}
+
+/// Gaps as they are told, each once. Not all of them may be named: what could not be taken has to be among those that are.
+fn in_order(mut gaps: Vec<Gap>) -> Vec<Gap> {
+    gaps.sort_by(|a, b| (a.reason.is_on_purpose(), &a.path).cmp(&(b.reason.is_on_purpose(), &b.path)));
+    gaps.dedup();
+    gaps
 }
 
 /// What could not be read of a folder.
@@ -455,4 +483,22 @@ fn path_of(bytes: Vec<u8>) -> PathBuf {
 fn moment(time: SystemTime) -> Moment {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Moment { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_taken_is_named_before_what_is_left_out() {
+        let gap = |path: &str, reason| Gap { path: PathBuf::from(path), reason };
+        let gaps = vec![
+            gap("/a", GapReason::Rebuildable),
+            gap("/z", GapReason::Unreadable),
+            gap("/b", GapReason::Never),
+            gap("/z", GapReason::Unreadable),
+        ];
+        let paths: Vec<PathBuf> = in_order(gaps).into_iter().map(|gap| gap.path).collect();
+        assert_eq!(paths, ["/z", "/a", "/b"].map(PathBuf::from));
+    }
 }

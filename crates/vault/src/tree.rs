@@ -1,6 +1,7 @@
 //! The way into a user's tree: folders are opened so that no link on the way leads out of it, and everything in them is
 //! reached from there by its name alone.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use rustix::path::Arg;
 
 use crate::entry::{Attributes, Entry};
+use crate::manifest::is_at_or_below;
 
 pub(crate) const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -127,4 +129,41 @@ pub(crate) fn attributes(file: impl AsFd) -> io::Result<Attributes> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Places below some paths at which something else is mounted, whatever filesystem that is from. Where the system does not
+/// tell, there are none: another filesystem is still noticed by its number.
+pub(crate) fn mounts_below(paths: &[Vec<u8>]) -> HashSet<Vec<u8>> {
+    let told = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let places = told.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    let is_below = |place: &Vec<u8>| paths.iter().any(|path| place != path && is_at_or_below(place, path));
+    places.map(unescaped).filter(is_below).collect()
+}
+
+/// A path as the system lists it: blanks and the like are written as `\040`.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind
+            .get(..3)
+            .filter(|_| *first == b'\\')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        plain.push(octal.unwrap_or(*first));
+        rest = if octal.is_some() { &behind[3..] } else { behind };
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_is_found_by_its_plain_name() {
+        assert_eq!(unescaped(b"/a\\040b\\011c"), b"/a b\tc");
+        assert_eq!(unescaped(b"/a\\09"), b"/a\\09");
+        assert!(mounts_below(&[b"/".to_vec()]).contains(b"/proc".as_slice()));
+        assert!(!mounts_below(&[b"/proc".to_vec()]).contains(b"/proc".as_slice()));
+    }
 }

@@ -20,10 +20,11 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Opens the safe in `folder`, and makes it where it is not there. A restore that was interrupted is finished or undone.
+    /// Opens the safe in `folder`, and makes it where it is not there. A restore that was interrupted is finished or undone;
+    /// one that cannot be is in nobody's way who only adds to the safe, and `awaits_recovery` or `given_up` tells of it.
     pub fn open(folder: &Path) -> Result<Vault, VaultError> {
         let folder = Folder::make(folder)?;
-        recover::recover(&folder)?;
+        let _whoever_needs_it_finished_is_told = recover::recover(&folder);
         Ok(Vault { folder })
     }
 
@@ -63,6 +64,12 @@ impl Vault {
     /// Was a restore interrupted, and waits to be finished or undone? Whoever opens the safe to change something does that.
     pub fn awaits_recovery(&self) -> bool {
         std::fs::symlink_metadata(self.folder.journal()).is_ok()
+    }
+
+    /// The journals of restores that nobody could finish. What such a restore had moved lies in `stages`, in folders whose
+    /// names end in `.kept`; both stay until somebody removes them.
+    pub fn given_up(&self) -> Result<Vec<PathBuf>, VaultError> {
+        recover::given_up(&self.folder)
     }
 
     /// One of them.
@@ -114,6 +121,7 @@ impl Vault {
 
     /// Removes snapshots for good, pinned ones too.
     pub fn remove(&self, ids: &[SnapshotId], watch: &dyn Watch) -> Result<Collected, VaultError> {
+        recover::recover(&self.folder)?;
         collect::remove(&self.folder, ids, watch)
     }
 
@@ -131,13 +139,15 @@ impl Vault {
         collect::expired(&self.folder, retention, now)
     }
 
-    /// Removes what has expired, writes half-empty files anew, and gives the space back.
+    /// Removes what has expired, writes half-empty files anew, and gives the space back. A restore that could not be finished
+    /// for a day is given up.
     pub fn collect(
         &self,
         retention: &Retention,
         now: std::time::SystemTime,
         watch: &dyn Watch,
     ) -> Result<Collected, VaultError> {
+        recover::recover_by(&self.folder, now)?;
         collect::collect(&self.folder, retention, now, watch)
     }
 

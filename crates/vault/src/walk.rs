@@ -2,7 +2,7 @@
 //! folders. The system names the entries of a folder in the same order each time, so what is expected next usually comes
 //! next, and an unchanged folder costs nothing but the questions to the system.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
@@ -88,6 +88,7 @@ pub(crate) fn walk(
 ) -> Result<Walked, VaultError> {
     let walker = Walker {
         extent,
+        mounts: tree::mounts_below(scopes),
         known,
         policy,
         begun,
@@ -137,6 +138,8 @@ struct Queue {
 
 struct Walker<'a> {
     extent: Extent<'a>,
+    /// Where something else is mounted.
+    mounts: HashSet<Vec<u8>>,
     known: &'a Manifest,
     policy: &'a Policy<'a>,
     begun: Moment,
@@ -331,7 +334,9 @@ impl Walker<'_> {
             let Some(stat) = tree::stat(opened, name).ok()? else { continue };
             let mut entry = Entry::of(&stat);
             let bare = name.to_bytes();
-            if entry.kind() == Kind::Folder && device(&stat) != folder.device {
+            let is_elsewhere = entry.kind() == Kind::Folder && device(&stat) != folder.device;
+            let is_mount = || !self.mounts.is_empty() && self.mounts.contains(&join(&folder.path, bare));
+            if is_elsewhere || is_mount() {
                 entry.flags = entry.flags.with(Flags::MOUNTED);
             } else {
                 let flags = self.policy.flags(opened, &folder.path, bare, &entry, folder.is_free);
@@ -460,11 +465,14 @@ fn add_folder_attributes(folder: impl AsFd, name: &[u8], listed: &mut Listed) {
     if !listed.entry.is_held() {
         return;
     }
-    // A folder that cannot be opened is found out when it is listed.
-    let Ok(opened) = tree::open_child(folder, name) else { return };
-    let Ok(found) = tree::attributes(opened) else {
-        listed.entry.flags = listed.entry.flags.with(Flags::UNREADABLE);
-        return;
+    let found = match tree::open_child(folder, name).and_then(tree::attributes) {
+        Ok(found) => found,
+        // That is found out when it is listed.
+        Err(error) if is_gone(&error) => return,
+        Err(_) => {
+            listed.entry.flags = listed.entry.flags.with(Flags::UNREADABLE);
+            return;
+        }
     };
     if !found.is_empty() {
         listed.entry.flags = listed.entry.flags.with(Flags::ATTRIBUTES);

@@ -314,3 +314,54 @@ fn many_may_take_at_once() {
     ids.dedup();
     assert_eq!((ids.len(), house.vault.snapshots().unwrap().len()), (8, 8));
 }
+
+#[test]
+fn what_was_left_out_once_is_read_again_when_it_is_taken() {
+    let house = House::new();
+    house.write("package.json", "{}");
+    house.write("node_modules/a.js", "only here");
+    house.settle();
+    let all = || Wish { rebuildable: Rebuildable::Taken, ..house.wish(&[house.tree()]) };
+    let first = house.vault.take(&all(), &Unwatched).unwrap();
+    house.take();
+    house.vault.remove(&[first.id], &Unwatched).unwrap();
+    let again = house.vault.take(&all(), &Unwatched).unwrap();
+    assert!(house.vault.check(&[], &Unwatched).unwrap().damages.is_empty());
+    assert_eq!(house.held(&again, "node_modules/a.js"), "only here");
+}
+
+#[test]
+fn what_went_and_came_back_as_it_was_is_read_again() {
+    let house = House::new();
+    for number in 0..40 {
+        house.write(&format!("d{number}/same"), "same");
+    }
+    house.write("dir/inner/a", "moved");
+    house.settle();
+    let first = house.take();
+    fs::rename(house.tree().join("dir"), house.folder.path().join("away")).unwrap();
+    house.take();
+    house.vault.remove(&[first.id], &Unwatched).unwrap();
+    fs::rename(house.folder.path().join("away"), house.tree().join("dir")).unwrap();
+    let again = house.take();
+    assert!(house.vault.check(&[], &Unwatched).unwrap().damages.is_empty());
+    assert_eq!(house.held(&again, "dir/inner/a"), "moved");
+}
+
+#[test]
+fn what_a_check_found_damaged_is_stored_again() {
+    let house = House::new();
+    house.write("a", "sound content of a file that nobody changes");
+    house.write("b", "another");
+    house.settle();
+    let first = house.take();
+    let pack = house.vault.folder().join("packs").join(first.id.to_string().trim_start_matches('s'));
+    let mut bytes = fs::read(&pack).unwrap();
+    let at = bytes.windows(5).position(|part| part == b"sound").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&pack, bytes).unwrap();
+    assert_eq!(house.vault.check(&[], &Unwatched).unwrap().damages.len(), 1);
+    let second = house.take();
+    assert_eq!(house.held(&second, "a"), "sound content of a file that nobody changes");
+    assert!(house.vault.check(&[second.id], &Unwatched).unwrap().damages.is_empty());
+}

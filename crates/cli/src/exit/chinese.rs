@@ -97,6 +97,7 @@ fn vault_error(error: &VaultError) -> String {
         VaultError::Stopped => "在完成之前被中止".to_owned(),
         VaultError::TooWide { path } => format!("{} 太大，不能整体保存", path.display()),
         VaultError::NotConcluded { id } => format!("{id} 所属的调用结束时的状态没有记录下来"),
+        VaultError::Away { path, .. } => format!("有一次恢复被中断，正在等待 {}", path.display()),
         VaultError::Damaged { path } => format!("{} 已损坏", path.display()),
         VaultError::Io { deed, path, source } => {
             format!("操作 {} 时失败（{deed}）：{source}", path.display())

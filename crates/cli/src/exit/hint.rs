@@ -171,6 +171,16 @@ impl CommandError {
                     ),
                     &format!("`unstuck diff {id}` 显示差异，`unstuck restore {id}` 可全部恢复"),
                 ),
+                VaultError::Away { journal, .. } => say(
+                    &format!(
+                        "connect that disk, or put the folder back: the restore is finished then; if it is gone for good, remove {}",
+                        journal.display()
+                    ),
+                    &format!(
+                        "请连接该磁盘或把文件夹放回原处，恢复随即完成；若已永久丢失，请删除 {}",
+                        journal.display()
+                    ),
+                ),
                 VaultError::Damaged { .. } => say(
                     "`unstuck snapshots check` tells what is still whole",
                     "`unstuck snapshots check` 可查明哪些仍然完好",

@@ -98,7 +98,11 @@ impl Listing {
         if paths.is_empty() {
             return self.clone();
         }
-        let is_left = |path: &Path| !paths.iter().any(|out| path.starts_with(out));
+        // Whoever names paths as text cannot name each of them exactly.
+        let is_left = |path: &Path| {
+            let as_text = PathBuf::from(path.to_string_lossy().into_owned());
+            !paths.iter().any(|out| path.starts_with(out) || as_text.starts_with(out))
+        };
         let items = self.items.iter().filter(|(path, _)| is_left(path));
         let alone =
             |(path, item): (&PathBuf, &Item)| (path.clone(), Item { same_as: path.clone(), ..item.clone() });
@@ -117,11 +121,21 @@ impl Listing {
         plain(self) == plain(other)
     }
 
-    /// The first path that is neither what it was nor what it was to become. Folders may have another time.
+    /// The first path that is neither what it was nor what it was to become. Folders may have another time, and files with
+    /// several names are left out: what is done to one name is done to all.
     #[allow(dead_code, reason = "not everybody who lists mixes")]
     pub fn neither(&self, old: &Listing, new: &Listing) -> Option<String> {
         let mut all = self.items.keys().chain(old.items.keys()).chain(new.items.keys());
-        let is_strange = |path: &&PathBuf| !self.is_same_at(old, path) && !self.is_same_at(new, path);
+        let has_more_names = |listing: &Listing, path: &PathBuf| {
+            let same_as = listing.items.get(path).map(|item| &item.same_as);
+            same_as.is_some_and(|same_as| {
+                listing.items.values().filter(|item| item.same_as == *same_as).count() > 1
+            })
+        };
+        let is_shared =
+            |path: &PathBuf| [self, old, new].into_iter().any(|listing| has_more_names(listing, path));
+        let is_strange =
+            |path: &&PathBuf| !self.is_same_at(old, path) && !self.is_same_at(new, path) && !is_shared(path);
         all.find(is_strange).map(|path| format!("{path:?} is {:?}", self.items.get(path)))
     }
 

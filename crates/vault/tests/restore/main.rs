@@ -10,4 +10,5 @@ mod house;
 mod kinds;
 #[path = "../properties/listing.rs"]
 mod listing;
+mod mounts;
 mod safety;

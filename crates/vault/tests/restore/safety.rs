@@ -1,23 +1,24 @@
 //! What may go on around a restore: links swapped in, others at work, a safe that is damaged, a disk that is full.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use unstuck_vault::{Progress, Stage, Unwatched, Vault, VaultError, Watch};
 
 use crate::house::House;
+use crate::listing::Listing;
 
 /// Does something once, when a stage is reached.
-struct At<F: Fn() + Sync> {
+pub struct At<F: Fn() + Sync> {
     stage: Stage,
     done: AtomicBool,
     deed: F,
 }
 
 impl<F: Fn() + Sync> At<F> {
-    fn new(stage: Stage, deed: F) -> At<F> {
+    pub fn new(stage: Stage, deed: F) -> At<F> {
         At { stage, done: AtomicBool::new(false), deed }
     }
 }
@@ -181,25 +182,31 @@ fn a_stage_without_a_journal_is_rubbish() {
     let stage = house.vault.folder().join("stages/77");
     fs::create_dir(&stage).unwrap();
     fs::write(stage.join("0"), "half made").unwrap();
-    let beside = house.tree.parent().unwrap().join(".unstuck-restore-77-00000000");
-    let stranger = house.tree.parent().unwrap().join("not-ours");
-    for path in [&beside, &stranger] {
-        fs::create_dir(path).unwrap();
-        fs::write(path.join("x"), "1").unwrap();
-    }
-    let noted = [beside.to_str().unwrap(), stranger.to_str().unwrap()].join("\0");
-    fs::write(stage.join("elsewhere"), noted).unwrap();
+    let above = house.tree.parent().unwrap();
+    // Noted by its inode, or by none where it was about to be made; with something in it or not; and is it removed?
+    let cases: [(&str, fn(u64) -> String, bool, bool); 6] = [
+        (".unstuck-restore-made", |inode| inode.to_string(), true, true),
+        (".unstuck-restore-about-to-be", |_| String::new(), false, true),
+        (".unstuck-restore-about-to-be-in-use", |_| String::new(), true, false),
+        (".unstuck-restore-another", |inode| (inode + 1).to_string(), true, false),
+        (".unstuck-restore-other-empty", |inode| (inode + 1).to_string(), false, false),
+        ("not-ours", |inode| inode.to_string(), true, false),
+    ];
+    let noted = cases.map(|(name, inode, is_full, _)| {
+        fs::create_dir(above.join(name)).unwrap();
+        if is_full {
+            fs::write(above.join(name).join("x"), "1").unwrap();
+        }
+        let found = fs::metadata(above.join(name)).unwrap().ino();
+        format!("{} {}", inode(found), above.join(name).display())
+    });
+    fs::write(stage.join("elsewhere"), noted.join("\0")).unwrap();
     Vault::open(house.vault.folder()).unwrap();
-    assert!(!stage.exists() && !beside.exists() && stranger.exists());
+    assert!(!stage.exists());
+    for (name, _, _, is_removed) in cases {
+        assert_eq!(above.join(name).exists(), !is_removed, "{name}");
+    }
     house.is(&before);
-}
-
-#[test]
-fn a_journal_that_is_damaged_is_said_and_nothing_is_done() {
-    let house = House::new();
-    fs::write(house.vault.folder().join("journal"), "{}\n00").unwrap();
-    let error = Vault::open(house.vault.folder()).unwrap_err();
-    assert!(matches!(&error, VaultError::Damaged { path } if path.ends_with("journal")), "{error:?}");
 }
 
 #[test]
@@ -214,4 +221,105 @@ fn a_disk_that_is_too_small_is_found_before_anything_is_touched() {
     assert!(matches!(full, VaultError::OverBudget { .. }), "{full:?}");
     assert_eq!(house.read("a"), "2");
     house.is_tidy();
+}
+
+#[test]
+fn a_link_that_took_the_place_of_a_folder_above_leads_nowhere() {
+    let house = House::new();
+    let above = house.path("above");
+    house.write("above/scope/a", "1");
+    house.write("above/scope/gone", "1");
+    house.write("beside/b", "1");
+    let id = house.take_of(&[above.join("scope"), house.path("beside")]).id;
+    // Another tree, with other things in it, is where the link leads.
+    house.write("elsewhere/scope/a", "precious");
+    house.write("elsewhere/scope/more", "precious");
+    house.write("beside/b", "2");
+    fs::rename(&above, house.path("moved")).unwrap();
+    symlink(house.path("elsewhere"), &above).unwrap();
+    let (moved, elsewhere) = (house.path("moved"), house.path("elsewhere"));
+    let outside = Listing::of(&[&moved, &elsewhere]).unwrap();
+    for _again in 0..2 {
+        let restored = house.restore(id);
+        let kept = house.kept(&restored);
+        assert!(kept.iter().any(|kept| kept == "above/scope Refused"), "{kept:?}");
+        assert!(kept.iter().all(|kept| kept.ends_with("Refused")), "{kept:?}");
+        assert_eq!(Listing::of(&[&moved, &elsewhere]).unwrap().differs_from(&outside), None::<String>);
+        assert_eq!(house.read("beside/b"), "1");
+        house.is_tidy();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_marks_may_not_be_set_is_not_said_to_be_brought_back() {
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+
+    let house = House::new();
+    house.write("dir/a", "1");
+    house.write("b", "1");
+    let id = house.take().id;
+    fs::set_permissions(house.path("dir"), fs::Permissions::from_mode(0o711)).unwrap();
+    house.write("b", "2");
+    let dir = fs::File::open(house.path("dir")).unwrap();
+    let Ok(flags) = ioctl_getflags(&dir) else { return skipped("this filesystem knows no flags") };
+    if ioctl_setflags(&dir, flags | IFlags::IMMUTABLE).is_err() {
+        return skipped("only root may forbid everybody to change a folder");
+    }
+    let restored = house.restore(id);
+    ioctl_setflags(&dir, flags).unwrap();
+    assert_eq!(
+        (house.done(&restored), house.kept(&restored)),
+        (strings(["b Modified"]), strings(["dir Refused"]))
+    );
+    let restored = house.restore(id);
+    assert_eq!((house.done(&restored), house.kept(&restored)), (strings(["dir Touched"]), Vec::new()));
+}
+
+#[cfg(target_os = "linux")]
+fn strings<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).to_vec()
+}
+
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "what is not tested is said")]
+fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_safe_is_damage_and_nobody_waits_at_it() {
+    for room in ["format", "counter", "journal", "snapshots", "packs", "manifests"] {
+        let house = House::new();
+        house.write("a", "some content that is not empty");
+        let id = house.take().id;
+        house.write("a", "2");
+        let mut path = house.vault.folder().join(room);
+        if path.is_dir() {
+            path = fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
+        }
+        let _it_may_not_be_there = fs::remove_file(&path);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let opened = Vault::open(house.vault.folder());
+        let is_damage =
+            |error: &VaultError| matches!(error, VaultError::Damaged { path: named } if *named == path);
+        match (room, opened) {
+            ("format", opened) => assert!(is_damage(&opened.unwrap_err())),
+            ("counter", vault) => {
+                vault.unwrap().take(&house.wish(std::slice::from_ref(&house.tree)), &Unwatched).unwrap();
+            }
+            ("journal", vault) => assert_eq!(vault.unwrap().given_up().unwrap().len(), 1),
+            ("packs", vault) => {
+                let restored = vault.unwrap().restore(id, &house.choice(&[]), &Unwatched).unwrap();
+                assert_eq!(house.kept(&restored), ["a Damaged"]);
+            }
+            (_, vault) => {
+                let refused = vault.unwrap().restore(id, &house.choice(&[]), &Unwatched);
+                assert!(is_damage(&refused.unwrap_err()), "{room}");
+            }
+        }
+    }
 }
