@@ -96,11 +96,16 @@ pub(crate) enum AtRisk {
         /// The folder.
         path: PathBuf,
     },
+    /// What we keep ourselves, the safe among it: no safe can save itself.
+    OurOwn {
+        /// What the call names of it, or around it.
+        path: PathBuf,
+    },
 }
 
-/// Finds what `risk` means for a call that is made in `cwd`, an absolute path.
-pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>) -> AtRisk {
-    with_variables(risk, cwd, home, &|name| env::var_os(name))
+/// Finds what `risk` means for a call that is made in `cwd`, an absolute path. `ours` is the folder that we keep our things in.
+pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>, ours: Option<&Path>) -> AtRisk {
+    with_variables(risk, cwd, home, ours, &|name| env::var_os(name))
 }
 
 /// The same, with the variables of the shell that the call is made in.
@@ -108,11 +113,14 @@ fn with_variables(
     risk: &Risk,
     cwd: &Path,
     home: Option<&Path>,
+    ours: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> AtRisk {
+    let ours = ours.and_then(|ours| fs::canonicalize(ours).ok());
     let mut look = Look {
         cwd,
         home,
+        ours,
         variable,
         there: Vec::new(),
         made: Vec::new(),
@@ -120,17 +128,20 @@ fn with_variables(
         rebuildable: false,
     };
     for target in risk.targets() {
-        if let Err(TooWide(path)) = look.at(target) {
-            return AtRisk::TooWide { path };
+        match look.at(target) {
+            Ok(()) => {}
+            Err(Refused::TooWide(path)) => return AtRisk::TooWide { path },
+            Err(Refused::OurOwn(path)) => return AtRisk::OurOwn { path },
         }
     }
     let whole = look.there.clone();
     let mut spared = Vec::new();
     for folder in std::mem::take(&mut look.kept_by_git) {
         spared.extend(git::spared(&folder));
-        if let Err(TooWide(path)) = look.keep(folder) {
-            return AtRisk::TooWide { path };
+        if look.is_wide(&folder) {
+            return AtRisk::TooWide { path: folder };
         }
+        look.there.push(folder);
     }
     // What another part of the call puts at risk is not spared, nor what holds something of that.
     let is_whole = |path: &Path| whole.iter().any(|whole| path.starts_with(whole));
@@ -146,14 +157,20 @@ fn with_variables(
     AtRisk::Scopes { paths, rebuildable, spared }
 }
 
-/// A folder that is too much to be taken as a whole.
-struct TooWide(PathBuf);
+/// What is never taken.
+enum Refused {
+    /// A folder that is too much to be taken as a whole.
+    TooWide(PathBuf),
+    /// What is ours.
+    OurOwn(PathBuf),
+}
 
 /// What was found so far.
 struct Look<'a> {
     cwd: &'a Path,
     home: Option<&'a Path>,
     variable: &'a dyn Fn(&str) -> Option<OsString>,
+    ours: Option<PathBuf>,
     /// Paths that are there.
     there: Vec<PathBuf>,
     /// Paths that are not, and that the call would make.
@@ -164,7 +181,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&mut self, target: &Target) -> Result<(), TooWide> {
+    fn at(&mut self, target: &Target) -> Result<(), Refused> {
         let before = self.there.len();
         match &target.at {
             At::Path { from, path } => {
@@ -196,6 +213,13 @@ impl Look<'_> {
             At::GitState { from } => {
                 let repository = self.folder(from).and_then(|folder| git::Repository::around(&folder));
                 self.kept_by_git.extend(repository.iter().flat_map(git::Repository::kept).cloned());
+            }
+            At::GitIndex { beside: true, .. } if self.there.is_empty() => {}
+            At::GitIndex { from, beside: _ } => {
+                let repository = self.folder(from).and_then(|folder| git::Repository::around(&folder));
+                for path in repository.iter().filter_map(git::Repository::index) {
+                    self.add(&path, target)?;
+                }
             }
             At::Named { from, names } => {
                 let Some(folder) = self.folder(from) else { return Ok(()) };
@@ -247,7 +271,7 @@ impl Look<'_> {
     }
 
     /// Adds a path: as it is if it is there, as one to be made if it surely will be.
-    fn add(&mut self, path: &Path, target: &Target) -> Result<(), TooWide> {
+    fn add(&mut self, path: &Path, target: &Target) -> Result<(), Refused> {
         let place = real(path);
         if UNREAL.iter().any(|folder| place.starts_with(folder) && place != Path::new(folder)) {
             return Ok(());
@@ -256,7 +280,7 @@ impl Look<'_> {
             Ok(found) => found,
             Err(error) if says_absent(&error) => {
                 if !target.only_if_there {
-                    self.made.push(place);
+                    self.made.push(uppermost_missing(&place).to_owned());
                 }
                 return Ok(());
             }
@@ -269,27 +293,38 @@ impl Look<'_> {
             && target.through_links
             && let Ok(end) = fs::canonicalize(&place)
         {
-            self.keep_file(end)?;
+            self.keep_file(end, target)?;
         }
-        self.keep_file(place)
+        self.keep_file(place, target)
     }
 
     /// Keeps what is a file or a folder. A disk is too much, and what is written to other devices is nowhere afterwards.
-    fn keep_file(&mut self, path: PathBuf) -> Result<(), TooWide> {
+    fn keep_file(&mut self, path: PathBuf, target: &Target) -> Result<(), Refused> {
         let kind = fs::symlink_metadata(&path).map(|found| found.file_type());
         match kind {
-            Ok(kind) if kind.is_block_device() => Err(TooWide(path)),
+            Ok(kind) if kind.is_block_device() => Err(Refused::TooWide(path)),
             Ok(kind) if kind.is_char_device() => Ok(()),
-            Ok(_) | Err(_) => self.keep(path),
+            Ok(_) | Err(_) => self.keep(path, target),
         }
     }
 
-    fn keep(&mut self, path: PathBuf) -> Result<(), TooWide> {
+    fn keep(&mut self, path: PathBuf, target: &Target) -> Result<(), Refused> {
         if self.is_wide(&path) {
-            return Err(TooWide(path));
+            return Err(Refused::TooWide(path));
+        }
+        if self.is_ours(&path, target) {
+            return Err(Refused::OurOwn(path));
         }
         self.there.push(path);
         Ok(())
+    }
+
+    /// Whether what is ours would be changed, or removed with what holds it. Who writes through links changes only the files
+    /// that he means, and those are not ours.
+    fn is_ours(&self, path: &Path, target: &Target) -> bool {
+        self.ours
+            .as_deref()
+            .is_some_and(|ours| path.starts_with(ours) || ours.starts_with(path) && !target.through_links)
     }
 
     fn is_wide(&self, path: &Path) -> bool {
@@ -298,7 +333,7 @@ impl Look<'_> {
     }
 
     /// What a pattern stands for. A file that is called like the pattern is among it: who wrote quotes meant that one.
-    fn matches(&self, folder: &Path, pattern: &str, hidden: bool) -> Result<Vec<PathBuf>, TooWide> {
+    fn matches(&self, folder: &Path, pattern: &str, hidden: bool) -> Result<Vec<PathBuf>, Refused> {
         let whole = self.join(folder, pattern);
         let mut found: Vec<PathBuf> =
             Some(&whole).filter(|path| is_there(path)).into_iter().cloned().collect();
@@ -308,7 +343,7 @@ impl Look<'_> {
         let takes_all =
             first.is_some_and(|part| part.as_os_str().as_encoded_bytes().iter().all(|b| *b == b'*'));
         if takes_all && self.is_wide(&real(&holder)) {
-            return Err(TooWide(real(&holder)));
+            return Err(Refused::TooWide(real(&holder)));
         }
         let rest = whole.strip_prefix(&holder).unwrap_or(&whole);
         let (Some(start), Some(rest)) = (holder.to_str(), rest.to_str()) else {
@@ -327,7 +362,8 @@ impl Look<'_> {
         Ok(found)
     }
 
-    /// What `cp` or `mv` would write over. Where that is something, what it makes besides belongs to it.
+    /// What `cp` or `mv` would write over. Where that is something, what it makes besides belongs to it. What is moved is gone
+    /// from where it was, also where nothing is written over.
     fn add_over(
         &mut self,
         folder: &Path,
@@ -335,7 +371,7 @@ impl Look<'_> {
         to: &str,
         moves: bool,
         target: &Target,
-    ) -> Result<(), TooWide> {
+    ) -> Result<(), Refused> {
         let mut found = Vec::new();
         for source in sources {
             found.extend(match source.contains(['*', '?', '[']) {
@@ -357,7 +393,8 @@ impl Look<'_> {
             true if found.len() <= MATCHES_MAX => found.iter().map(inside).collect(),
             true | false => vec![to_path.clone()],
         };
-        if !places.iter().any(|place| is_there(place)) {
+        let touched = places.iter().chain(found.iter().filter(|_| moves));
+        if !touched.into_iter().any(|place| is_there(place)) {
             return Ok(());
         }
         for place in &places {
@@ -370,7 +407,7 @@ impl Look<'_> {
     }
 
     /// Files of these names, each in the nearest folder of the project that has one.
-    fn named(&self, folder: &Path, names: &[&str]) -> Result<Vec<PathBuf>, TooWide> {
+    fn named(&self, folder: &Path, names: &[&str]) -> Result<Vec<PathBuf>, Refused> {
         let top = git::Repository::around(folder).map(|repository| repository.top().to_owned());
         let within = |each: &&Path| top.as_ref().is_some_and(|top| real(each).starts_with(top));
         let mut found = Vec::new();
@@ -408,6 +445,12 @@ fn is_there(path: &Path) -> bool {
 /// nothing in it can be read, it is never too much.
 fn closed_folder(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find(|above| fs::symlink_metadata(above).is_ok()).map(Path::to_owned)
+}
+
+/// The uppermost folder of a path that is not there: whoever makes the file makes it, too.
+fn uppermost_missing(path: &Path) -> &Path {
+    let missing = |above: &&Path| fs::symlink_metadata(above).is_err();
+    path.ancestors().take_while(missing).last().unwrap_or(path)
 }
 
 /// Whether a path is written with `.` or `..` as its last part, which a `Path` does not tell.

@@ -110,6 +110,8 @@ pub(crate) enum CommandError {
     OddPath { path: PathBuf },
     #[error("{}", vault_error(.0))]
     Vault(#[from] VaultError),
+    #[error("this would destroy what unstuck itself has saved: {}", path.display())]
+    OurOwn { path: PathBuf },
     #[error("there is no snapshot")]
     NoSnapshot,
     #[error("there is no {}", path.display())]
@@ -193,6 +195,7 @@ impl CommandError {
             | CommandError::NoPerson
             | CommandError::InsideAgent { .. }
             | CommandError::NoSuchPath { .. }
+            | CommandError::OurOwn { .. }
             | CommandError::Vault(VaultError::TooWide { .. }) => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }

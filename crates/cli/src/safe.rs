@@ -90,6 +90,11 @@ impl<'a> Safe<'a> {
         Ok(self.cellar.folder()?.join(FOLDER))
     }
 
+    /// The folder in which it lies, with all else that we keep.
+    pub(crate) fn around(&self) -> Option<&Path> {
+        self.cellar.folder().ok()
+    }
+
     /// Opens it, and makes it where it is not there.
     pub(crate) fn open(&self) -> Result<Vault, CommandError> {
         Ok(Vault::open(&self.cellar.make_folder()?.join(FOLDER))?)

@@ -50,6 +50,8 @@ struct Row {
     #[serde(default)]
     values: Vec<String>,
     #[serde(default)]
+    suffixes: Vec<String>,
+    #[serde(default)]
     names: Vec<String>,
     #[serde(default)]
     fields: Vec<String>,
@@ -94,6 +96,9 @@ enum Takes {
     Repository,
     GitFolder,
     GitState,
+    GitIndex,
+    GitIndexToo,
+    Suffixed,
     Named,
     Workspace,
     Fields,
@@ -115,12 +120,13 @@ pub fn compile(rules: &Path, out: &Path) {
             code,
             "Row {{ id: {id:?}, why: [{:?}, {:?}], counts: Counts::{counts:?}, any: &{any:?}, without: &{without:?}, \
              bare: {bare}, says: &{says:?}, unless: &{unless:?}, input: &[{}], rebuildable: {rebuildable}, links: {links}, \
-             takes: &[{}], values: &{:?}, names: &{:?}, fields: &{:?} }},",
+             takes: &[{}], values: &{:?}, suffixes: &{:?}, names: &{:?}, fields: &{:?} }},",
             why.en,
             why.zh,
             input.join(", "),
             takes.join(", "),
             row.values,
+            row.suffixes,
             row.names,
             row.fields
         );
@@ -154,6 +160,7 @@ fn check(row: &Row, earlier: &[Row]) {
     assert!(row.tools.iter().all(|tool| *tool == tool.to_lowercase()), "{id}: tools are in lower case");
     let needs = [
         (Takes::Values, !row.values.is_empty()),
+        (Takes::Suffixed, !row.suffixes.is_empty()),
         (Takes::Named, !row.names.is_empty()),
         (Takes::Fields, !row.fields.is_empty()),
     ];

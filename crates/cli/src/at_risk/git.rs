@@ -57,6 +57,11 @@ impl Repository {
         self.kept.iter()
     }
 
+    /// The index of this work tree, which is in the folder that is its own.
+    pub(super) fn index(&self) -> Option<PathBuf> {
+        self.kept.last().map(|own| own.join("index"))
+    }
+
     /// The work tree, and those folders.
     pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
         let outside = |kept: &&PathBuf| !kept.starts_with(&self.top);

@@ -1,19 +1,29 @@
 //! What a pattern of the shell stands for, one part of a path after the other, as a shell reads it: a name that begins with a
 //! dot is matched only by a part that does so, too, and `.` and `..` never are.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The paths below `folder` that a pattern stands for, sorted. Nothing where they are more than `most`, or where the pattern
-/// says more than can be read here: then whoever asks has to take what holds them.
+/// The paths below `folder` that a pattern stands for, sorted; a folder that cannot be read stands for itself, since anything in
+/// it may match. Nothing where they are more than `most`, or where the pattern says more than can be read here: then whoever
+/// asks has to take what holds them.
 pub(super) fn matching(folder: &Path, pattern: &str, hidden: bool, most: usize) -> Option<Vec<PathBuf>> {
     let mut found = vec![folder.to_owned()];
+    let mut closed = Vec::new();
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let mut next = Vec::new();
         for holder in &found {
             match part.contains(['*', '?', '[']) {
-                true => next.extend(names_like(holder, part, hidden)?.map(|name| holder.join(name))),
+                true => match names_in(holder) {
+                    Ok(names) => {
+                        let like = like(part, hidden)?;
+                        next.extend(names.filter(|name| like(name)).map(|name| holder.join(name)));
+                    }
+                    Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                    Err(_) => closed.push(holder.clone()),
+                },
                 false => {
                     next.extend(Some(holder.join(part)).filter(|path| fs::symlink_metadata(path).is_ok()))
                 }
@@ -24,12 +34,17 @@ pub(super) fn matching(folder: &Path, pattern: &str, hidden: bool, most: usize) 
         }
         found = next;
     }
+    found.append(&mut closed);
     found.sort();
     Some(found)
 }
 
-/// The names in a folder that one part of a pattern stands for.
-fn names_like(folder: &Path, part: &str, hidden: bool) -> Option<impl Iterator<Item = std::ffi::OsString>> {
+fn names_in(folder: &Path) -> io::Result<impl Iterator<Item = OsString>> {
+    Ok(fs::read_dir(folder)?.flatten().map(|entry| entry.file_name()))
+}
+
+/// Tells names that one part of a pattern stands for.
+fn like(part: &str, hidden: bool) -> Option<impl Fn(&OsString) -> bool> {
     // Classes like `[[:alpha:]]` would be read as something else.
     if part.contains("[:") {
         return None;
@@ -39,15 +54,8 @@ fn names_like(folder: &Path, part: &str, hidden: bool) -> Option<impl Iterator<I
         .or_else(|_| glob::Pattern::new(&part.replace('[', "[[]")))
         .ok()?;
     let hidden = hidden || part.starts_with('.');
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => Some(entries),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
-        // In a folder that cannot be read anything may match.
-        Err(_) => return None,
-    };
-    let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
-    Some(names.filter(move |name| {
+    Some(move |name: &OsString| {
         let name = name.to_string_lossy();
         (hidden || !name.starts_with('.')) && pattern.matches(&name)
-    }))
+    })
 }

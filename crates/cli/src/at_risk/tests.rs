@@ -76,9 +76,11 @@ impl Machine {
             Err(_) => path.display().to_string(),
         };
         let variable = |name: &str| (name == "TMPDIR").then(|| self.path("tmp").into_os_string());
-        match with_variables(&risk, &self.path("home/p"), Some(&self.path("home")), &variable) {
+        let (home, ours) = (self.path("home"), self.path("home/.local/state/unstuck"));
+        match with_variables(&risk, &self.path("home/p"), Some(&home), Some(&ours), &variable) {
             AtRisk::Nothing => "nothing".to_owned(),
             AtRisk::TooWide { path } => format!("too wide: {}", short(&path)),
+            AtRisk::OurOwn { path } => format!("our own: {}", short(&path)),
             AtRisk::Scopes { paths, rebuildable, spared } => {
                 let made = |path: &PathBuf| if fs::symlink_metadata(path).is_ok() { "" } else { "+" };
                 let shown: Vec<String> = paths.iter().map(|path| short(path) + made(path)).collect();
@@ -104,7 +106,7 @@ fn what_is_not_there_is_not_at_risk() {
         ("rm -rf nothing a", "home/p/a !"),
         ("echo x > new", "nothing"),
         ("echo x > a", "home/p/a"),
-        ("echo x > a; echo y > new/file", "home/p/a home/p/new/file+"),
+        ("echo x > a; echo y > new/file", "home/p/a home/p/new+"),
         ("rm -rf d", "home/p/d !"),
         ("rm -rf ./d/", "home/p/d !"),
         ("rm -rf .", "home/p !"),
@@ -279,7 +281,13 @@ fn a_copy_puts_at_risk_what_it_writes_over() {
             ("cp -r s/* d", "home/p/d/x"),
             ("cp -r s/. d", "home/p/d"),
             ("mv a b", "home/p/a home/p/b !"),
-            ("mv a new", "nothing"),
+            ("mv a new", "home/p/a home/p/new+ !"),
+            ("git mv a new", "home/p/a home/p/new+"),
+            ("mv -T s new", "home/p/new+ home/p/s !"),
+            ("mv s new/", "home/p/new+ home/p/s !"),
+            ("mv a e/", "home/p/a home/p/e/a+ !"),
+            ("mv s/* MACHINE/home/p/e", "home/p/e/x+ home/p/s/x !"),
+            ("mv none new", "nothing"),
             ("mv a b d", "home/p/a home/p/b home/p/d/a home/p/d/b+ !"),
             ("mv -t d a", "home/p/a home/p/d/a !"),
             ("mv none b", "home/p/b !"),
@@ -309,6 +317,27 @@ fn what_is_too_wide_is_said_and_never_taken() {
 }
 
 #[test]
+fn what_we_keep_ourselves_is_said_and_never_taken() {
+    let machine =
+        Machine::with(&["home/p/a", "home/.local/share/x", "home/.local/state/unstuck/vault/format"]);
+    machine.link("home/p/to-ours", "../.local/state");
+    machine.check(&[
+        ("rm -rf ~/.local/state/unstuck", "our own: home/.local/state/unstuck"),
+        ("rm -rf $HOME/.local", "our own: home/.local"),
+        ("mv ~/.local elsewhere", "our own: home/.local"),
+        ("rm -rf ~/.lo*", "our own: home/.local"),
+        ("rm -rf to-ours/", "our own: home/.local/state"),
+        ("rm -rf to-ours", "home/p/to-ours !"),
+        ("rm -rf ~/.local/state/unstuck/*", "our own: home/.local/state/unstuck/vault"),
+        ("find ~/.local/state -delete", "our own: home/.local/state"),
+        ("echo x > ~/.local/state/unstuck/vault/format", "our own: home/.local/state/unstuck/vault/format"),
+        ("cat ~/.local/state/unstuck/vault/format", "no risk"),
+        ("cp ~/.local/state/unstuck/vault/format a", "home/p/a"),
+        ("rm -rf ~/.local/share", "home/.local/share !"),
+    ]);
+}
+
+#[test]
 fn a_repository_is_its_work_tree_and_what_git_keeps() {
     let machine = Machine::with(&["home/p/a", "home/p/sub/b", "home/p/sub/package.json", "home/p/yarn.lock"]);
     machine.commit("home/p");
@@ -322,9 +351,17 @@ fn a_repository_is_its_work_tree_and_what_git_keeps() {
         ("git commit -m x && git reset --hard", "home/p home/p/.git"),
         ("git restore sub/b", "home/p/.git home/p/sub/b -home/p/.git/objects"),
         ("git checkout main", "nothing"),
-        ("git checkout a", "home/p/a"),
-        ("git checkout -- .", "home/p"),
+        ("git checkout a", "home/p/.git/index home/p/a"),
+        ("git checkout main -- sub/b", "home/p/.git/index home/p/sub/b"),
+        ("git checkout -- .", "home/p home/p/.git/index"),
+        ("git mv a a2", "home/p/.git/index home/p/a home/p/a2+"),
+        ("git rm a", "home/p/.git home/p/a !"),
+        ("git reset -- a", "home/p/.git"),
+        ("git add -A", "home/p/.git/index"),
+        ("git add -n a", "no risk"),
+        ("git bisect start", "home/p"),
         ("git clean -fdx sub", "home/p/sub !"),
+        ("git clean -fd", "home/p !"),
         ("cd sub && rm \"$X\"", "home/p !"),
         ("cd sub && cargo fmt", "home/p"),
         ("cd sub && yarn add x", "home/p/sub/package.json home/p/yarn.lock"),
@@ -341,6 +378,7 @@ fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
     machine.check(&[
         ("git reset --hard", "home/p main/.git main/.git/worktrees/p"),
         ("git commit -m x", "main/.git main/.git/worktrees/p -main/.git/objects"),
+        ("git add a", "main/.git/worktrees/p/index"),
         ("rm a", "home/p/a !"),
     ]);
     machine.git("home/p", &["submodule", "--quiet", "add", "../../module", "mod"]);
@@ -371,11 +409,28 @@ fn a_home_that_is_a_repository_is_no_project() {
 }
 
 #[test]
+fn what_a_call_makes_beside_its_files_belongs_to_it() {
+    Machine::with(&["home/p/a", "home/p/b.gz", "home/p/d/x"]).check(&[
+        ("sed -i.bak s/a/b/ a", "home/p/a home/p/a.bak+"),
+        ("gzip a", "home/p/a home/p/a.gz+"),
+        ("gzip -k a", "no risk"),
+        ("gunzip b.gz", "home/p/b+ home/p/b.gz"),
+        ("chmod +x a", "home/p/a"),
+        ("trap 'rm a' EXIT", "home/p/a !"),
+        (
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n*** Add File: n/m/b\n*** End Patch\nEOF",
+            "home/p/a home/p/n+",
+        ),
+        ("echo x > n/m/b", "nothing"),
+    ]);
+}
+
+#[test]
 fn tools_name_their_files() {
     let machine = Machine::with(&["home/p/a"]);
     let path = machine.path("home/p/a");
     let call = Call::new("Write", serde_json::json!({ "file_path": path, "content": "x" }));
-    let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None));
+    let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None, None));
     assert_eq!(
         found,
         Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut, spared: Vec::new() })

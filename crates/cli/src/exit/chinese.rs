@@ -50,6 +50,7 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::OddPath { path } => format!("我们自己的程序路径不是 UTF-8 文本：{}", path.display()),
         CommandError::Vault(error) => vault_error(error),
         CommandError::NoSnapshot => "没有快照".to_owned(),
+        CommandError::OurOwn { path } => format!("这会毁掉 unstuck 自己保存的内容：{}", path.display()),
         CommandError::NoSuchPath { path } => format!("{} 不存在", path.display()),
         CommandError::NotInSnapshot { id, path } => format!("{id} 不包含 {}", path.display()),
         CommandError::NotProtected { asked } => format!("没有快照属于名为 {asked} 的调用"),

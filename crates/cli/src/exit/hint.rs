@@ -192,6 +192,10 @@ impl CommandError {
                 "`unstuck snapshot` takes one; before risky calls of an agent it is done by itself",
                 "`unstuck snapshot` 可创建快照；在智能体有风险的调用之前会自动创建",
             ),
+            CommandError::OurOwn { .. } => say(
+                "a person removes what unstuck keeps with `unstuck purge`",
+                "由用户用 `unstuck purge` 删除 unstuck 保存的内容",
+            ),
             CommandError::NoSuchPath { .. } => say("check the path", "请检查路径"),
             CommandError::NotInSnapshot { .. } | CommandError::NotProtected { .. } => say(
                 "`unstuck snapshots` shows what each covers, and which call it belongs to",

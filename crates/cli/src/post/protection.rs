@@ -174,11 +174,13 @@ impl Post<'_> {
     ) -> Result<Option<Snapshot>, CommandError> {
         let until = Until(Instant::now() + time);
         let folder = folder_of(at_stake.letter);
-        let (scopes, rebuildable, spared) = match at_risk(&at_stake.risk, &folder, self.home) {
-            AtRisk::Nothing => return Ok(None),
-            AtRisk::Scopes { paths, rebuildable, spared } => (paths, rebuildable, spared),
-            AtRisk::TooWide { path } => return Err(VaultError::TooWide { path }.into()),
-        };
+        let (scopes, rebuildable, spared) =
+            match at_risk(&at_stake.risk, &folder, self.home, self.safe.around()) {
+                AtRisk::Nothing => return Ok(None),
+                AtRisk::Scopes { paths, rebuildable, spared } => (paths, rebuildable, spared),
+                AtRisk::TooWide { path } => return Err(VaultError::TooWide { path }.into()),
+                AtRisk::OurOwn { path } => return Err(CommandError::OurOwn { path }),
+            };
         let wish = Wish {
             scopes,
             rebuildable,

@@ -37,13 +37,22 @@ pub(super) enum Weight {
 
 impl Trouble {
     pub(super) fn of(error: &CommandError, time: Duration, lang: Lang) -> Trouble {
-        let CommandError::Vault(error) = error else {
-            return Trouble::own_fault(&error.in_words(lang), lang);
-        };
         let stops = |text: String, todo: [&str; 2]| Trouble {
             weight: Weight::Stops,
             text,
             todo: todo[lang as usize].to_owned(),
+        };
+        if let CommandError::OurOwn { .. } = error {
+            return stops(
+                error.in_words(lang),
+                [
+                    "Only a person removes it: `unstuck purge`, `unstuck gc`.",
+                    "只有用户可以删除它：`unstuck purge`、`unstuck gc`。",
+                ],
+            );
+        }
+        let CommandError::Vault(error) = error else {
+            return Trouble::own_fault(&error.in_words(lang), lang);
         };
         let size = removed::size;
         match error {

@@ -611,6 +611,70 @@ fn what_is_far_too_much_is_refused_and_never_taken() {
 }
 
 #[test]
+fn what_was_moved_hidden_or_made_beside_is_as_it_was_after_an_undo() {
+    let calls = [
+        "mv src src2",
+        "mv src/* .",
+        "rm -f .env*",
+        "sed -i.bak s/kept/lost/ keep.txt",
+        "gzip keep.txt",
+        "chmod 600 keep.txt",
+        "rm keep.txt; mkdir -p new/deep && echo x > new/deep/file",
+    ];
+    for command in calls {
+        let world = project("").with("work/.env", "A=1\n").with("work/.env.local", "B=2\n");
+        let stood = files(&world);
+        call(&world, "claude", &[], "a", command);
+        assert_ne!(files(&world), stood, "{command}");
+        undo(&world, &[]);
+        assert_eq!(files(&world), stood, "{command}");
+        assert!(!world.path("work/new").exists(), "{command}");
+    }
+}
+
+#[test]
+fn the_index_of_git_is_as_it_was_after_an_undo() {
+    for command in
+        ["git checkout HEAD~1 -- keep.txt", "git add -A", "git rm -qf keep.txt", "git reset -q -- keep.txt"]
+    {
+        let world = project("");
+        let git = |args: &str| {
+            let line =
+                format!("GIT_CONFIG_GLOBAL=/dev/null git -c user.name=x -c user.email=x@a.example {args}");
+            let said =
+                Command::new("sh").args(["-c", &line]).current_dir(world.path("work")).output().unwrap();
+            String::from_utf8(said.stdout).unwrap()
+        };
+        git("init -q && git add -A");
+        git("commit -qm first");
+        fs::write(world.path("work/keep.txt"), "second\n").unwrap();
+        git("commit -qam second");
+        fs::write(world.path("work/keep.txt"), "staged\n").unwrap();
+        git("add keep.txt");
+        fs::write(world.path("work/keep.txt"), "neither\n").unwrap();
+        let stood = (git("diff"), git("diff --cached"));
+        assert!(stood.0.contains("+neither") && stood.1.contains("+staged"), "{stood:?}");
+        call(&world, "claude", &[], "a", command);
+        assert_ne!((git("diff"), git("diff --cached")), stood, "{command}");
+        undo(&world, &[]);
+        assert_eq!((git("diff"), git("diff --cached")), stood, "{command}");
+    }
+}
+
+#[test]
+fn what_unstuck_itself_has_saved_is_not_given_away() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src/deep");
+    let calls = [("b", "rm -rf ~/.local"), ("c", "mv ~/.local/state/unstuck/vault away")];
+    for (id, command) in calls {
+        let said = before(&world, "claude", &[], id, command);
+        assert!(is_refused(&said), "{command}: {said}");
+        assert!(said.stdout().contains("destroy what unstuck itself has saved"), "{command}: {said}");
+    }
+    assert_eq!(before(&world, "claude", &[], "d", "ls -R ~/.local").stdout(), "");
+}
+
+#[test]
 fn a_call_that_is_refused_anyway_takes_no_snapshot() {
     let world = project("");
     let missing = "Exit code 1\nrm: cannot remove 'src/locked': Operation not permitted";

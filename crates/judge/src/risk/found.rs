@@ -182,7 +182,11 @@ fn holders(at: At) -> Vec<At> {
             let sources = sources.iter().filter(|_| moves);
             sources.chain([&to]).flat_map(|path| above(&from, path)).collect()
         }
-        At::Repository { from } | At::GitFolder { from } | At::GitState { from } | At::Named { from, .. } => {
+        At::Repository { from }
+        | At::GitFolder { from }
+        | At::GitState { from }
+        | At::GitIndex { from, .. }
+        | At::Named { from, .. } => {
             let repository = At::Repository { from: Folder::default() };
             entered(&from).into_iter().chain([repository]).collect()
         }

@@ -148,6 +148,32 @@ impl<'c> Invocation<'c> {
         values(self.tail, flags, |at, word| self.letters(at, word))
     }
 
+    /// What a command makes beside the files it names: they are called so with an ending, or without it where they have it. Which
+    /// files a pattern means, and so what is made beside them, is not known.
+    pub(super) fn suffixed(&self, words: impl Iterator<Item = &'c str>, suffixes: &[&str]) -> Vec<String> {
+        let endings: Vec<&str> = suffixes.iter().filter_map(|suffix| self.ending(suffix)).collect();
+        let named = words.filter(|word| !word.contains(['*', '?', '[', '$']));
+        let other = |word: &str, ending: &str| match word.strip_suffix(ending) {
+            Some(without) => without.to_owned(),
+            None => format!("{word}{ending}"),
+        };
+        named.flat_map(|word| endings.iter().map(move |ending| other(word, ending))).collect()
+    }
+
+    /// An ending as it stands in the table, or as it is glued to a flag that stands there: `-i.bak`, `--in-place=.bak`.
+    fn ending<'e>(&'e self, suffix: &'e str) -> Option<&'e str> {
+        let Some(flag) = suffix.strip_prefix('-') else { return Some(suffix) };
+        let own = self.tail.iter().take_while(|word| *word != "--").enumerate();
+        let mut glued = own.filter_map(|(at, word)| match flag.starts_with('-') {
+            true => word.strip_prefix(suffix)?.strip_prefix('='),
+            false => {
+                let at = self.letters(at, word)?.0.find(flag)?;
+                word.get(1 + at + flag.len()..)
+            }
+        });
+        glued.find(|ending| !ending.is_empty() && !ending.contains(['*', '/']))
+    }
+
     /// The folder that the program is told to work in, step by step.
     pub(super) fn folders(&self) -> Vec<&'c str> {
         let flags = row::folder_flags(self.program);

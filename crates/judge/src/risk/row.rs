@@ -18,6 +18,7 @@ pub(super) struct Row {
     pub links: bool,
     pub takes: &'static [Takes],
     pub values: &'static [&'static str],
+    pub suffixes: &'static [&'static str],
     pub names: &'static [&'static str],
     pub fields: &'static [&'static str],
 }
@@ -39,6 +40,9 @@ pub(super) enum Takes {
     Repository,
     GitFolder,
     GitState,
+    GitIndex,
+    GitIndexToo,
+    Suffixed,
     Named,
     Workspace,
     Fields,

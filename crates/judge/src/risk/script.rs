@@ -175,6 +175,17 @@ impl<'c> Scene<'c, '_> {
             Takes::Repository => found.add_from(places, at, |from| At::Repository { from }),
             Takes::GitFolder => found.add_from(places, at, |from| At::GitFolder { from }),
             Takes::GitState => found.add_from(places, at, |from| At::GitState { from }),
+            Takes::GitIndex => found.add_from(places, at, |from| At::GitIndex { from, beside: false }),
+            Takes::GitIndexToo => found.add_from(places, at, |from| At::GitIndex { from, beside: true }),
+            Takes::Suffixed => {
+                let files: Vec<&str> = match row.takes.contains(&Takes::AfterFirst) {
+                    true => invocation.operands_after_first().collect(),
+                    false => invocation.operands().collect(),
+                };
+                for word in invocation.suffixed(files.into_iter(), row.suffixes) {
+                    self.add(&word, places, Manner::surely(at), found);
+                }
+            }
             Takes::Named => found.add_from(places, at, |from| At::Named { from, names: row.names }),
             Takes::Workspace => found.add_from(places, at, |from| At::Workspace { from }),
             // Only tools have fields.
@@ -216,8 +227,12 @@ impl<'c> Scene<'c, '_> {
             || invocation.gives("--no-target-directory")
         {
             targets.iter().for_each(|to| found.add_text(to, places, manner));
-            return if moves {
-                self.add_feed(places, manner, found)
+            let known = |source: &&String| matches!(self.names.meaning(source), Meaning::Texts(_));
+            let known = sources.iter().filter(known);
+            return match (moves, fed) {
+                (false, _) => {}
+                (true, true) => self.add_feed(places, manner, found),
+                (true, false) => known.for_each(|each| self.add(each, places, Manner::perhaps(row), found)),
             };
         }
         let texts = |source: &String| match self.names.meaning(source) {

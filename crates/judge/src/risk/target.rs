@@ -59,6 +59,13 @@ pub enum At {
         /// A folder in the work tree.
         from: Folder,
     },
+    /// Only the index of git.
+    GitIndex {
+        /// A folder in the work tree.
+        from: Folder,
+        /// Whether it counts only where something else is at risk: a word of `git checkout` may be a branch, and then nothing is.
+        beside: bool,
+    },
     /// Files of these names, in this folder or the nearest above it in the same project.
     Named {
         /// The folder.

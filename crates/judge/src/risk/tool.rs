@@ -45,6 +45,9 @@ pub(super) fn look(call: &Call, found: &mut Found) {
             | Takes::Repository
             | Takes::GitFolder
             | Takes::GitState
+            | Takes::GitIndex
+            | Takes::GitIndexToo
+            | Takes::Suffixed
             | Takes::Named
             | Takes::Workspace => {}
         }

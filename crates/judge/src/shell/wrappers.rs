@@ -179,6 +179,11 @@ pub(super) fn inner(program: &str, words: &[String]) -> Inner {
             None => Inner::Nothing,
         },
         "eval" => script(words.get(1..).unwrap_or_default().join(" ")),
+        // What a trap does when it goes off is its first word.
+        "trap" => match words.get(1).filter(|word| words.len() > 2 && !word.starts_with('-')) {
+            Some(word) => script(word.clone()),
+            None => Inner::Nothing,
+        },
         "watch" => match past_flags(words, 1, &["-n", "--interval"]) {
             Some(at) => script(words[at..].join(" ")),
             None => Inner::Nothing,
