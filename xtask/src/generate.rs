@@ -164,6 +164,7 @@ fn in_words(takes: &str) -> &str {
         "folder" => "the folder",
         "repository" => "the work tree and what git keeps",
         "git-folder" => "what git keeps",
+        "git-state" => "what git keeps, but for its objects",
         "workspace" => "the project",
         other => other,
     }
