@@ -166,6 +166,7 @@ fn in_words(takes: &str) -> &str {
         "git-folder" => "what git keeps",
         "git-index" | "git-index-too" => "the index of git",
         "suffixed" => "what it makes beside them",
+        "git-state" => "what git keeps, but for its objects",
         "workspace" => "the project",
         other => other,
     }
