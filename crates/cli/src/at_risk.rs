@@ -4,6 +4,7 @@
 //! be taken as a whole (`/`, the home, `/usr`) is never widened to: it is said, so that somebody can be asked.
 
 mod git;
+mod patterns;
 #[cfg(test)]
 mod tests;
 
@@ -132,7 +133,7 @@ impl Look<'_> {
             }
             At::Glob { from, pattern } => {
                 let Some(folder) = self.folder(from) else { return Ok(()) };
-                for path in self.matches(&folder, pattern)? {
+                for path in self.matches(&folder, pattern, target.hidden)? {
                     self.add(&path, target)?;
                 }
             }
@@ -225,7 +226,7 @@ impl Look<'_> {
     }
 
     /// What a pattern stands for. A file that is called like the pattern is among it: who wrote quotes meant that one.
-    fn matches(&self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, TooWide> {
+    fn matches(&self, folder: &Path, pattern: &str, hidden: bool) -> Result<Vec<PathBuf>, TooWide> {
         let whole = self.join(folder, pattern);
         let mut found: Vec<PathBuf> =
             fs::symlink_metadata(&whole).map(|_| whole.clone()).into_iter().collect();
@@ -247,21 +248,10 @@ impl Look<'_> {
             found.push(holder);
             return Ok(found);
         }
-        let pattern = format!("{}/{rest}", glob::Pattern::escape(start.trim_end_matches('/')));
-        let options = glob::MatchOptions {
-            require_literal_separator: true,
-            require_literal_leading_dot: true,
-            ..glob::MatchOptions::new()
+        let Some(matches) = patterns::matching(Path::new(start), rest, hidden, MATCHES_MAX) else {
+            return Ok(vec![holder]);
         };
-        let Ok(matches) = glob::glob_with(&pattern, options) else {
-            return Ok(found);
-        };
-        for path in matches.flatten() {
-            if found.len() >= MATCHES_MAX {
-                return Ok(vec![holder]);
-            }
-            found.push(path);
-        }
+        found.extend(matches);
         Ok(found)
     }
 
@@ -277,13 +267,13 @@ impl Look<'_> {
         let mut found = Vec::new();
         for source in sources {
             found.extend(match source.contains(['*', '?', '[']) {
-                true => self.matches(folder, source)?,
+                true => self.matches(folder, source, target.hidden)?,
                 false => vec![self.join(folder, source)],
             });
         }
         let to_path = self.join(folder, to);
         let to_path = match to.contains(['*', '?', '[']) {
-            true => self.matches(folder, to)?.into_iter().next().unwrap_or(to_path),
+            true => self.matches(folder, to, target.hidden)?.into_iter().next().unwrap_or(to_path),
             false => to_path,
         };
         let inside = |source: &PathBuf| match source.components().next_back() {
@@ -318,7 +308,7 @@ impl Look<'_> {
                     break;
                 }
                 let here = match name.contains('*') {
-                    true => self.matches(each, name)?,
+                    true => self.matches(each, name, false)?,
                     false => vec![each.join(name)],
                 };
                 let before = found.len();

@@ -54,6 +54,11 @@ impl Deadline {
         self.begun.elapsed().saturating_sub(paused)
     }
 
+    /// How long whoever started this process has waited for it.
+    pub(crate) fn age(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
     /// Sets when it has to end, counted from its beginning.
     pub(crate) fn set(&self, limit: Duration) {
         self.limit.store(micros(limit), Ordering::Relaxed);
@@ -107,8 +112,10 @@ impl Deadline {
             let what = format!("a hook had no answer after {} ms", self.elapsed().as_millis());
             let fault = OwnFault { at: now, part: Clean::from("hook"), what: Clean::stored(what) };
             let unrecorded = self.unrecorded.try_lock().ok().and_then(|mut entry| entry.take());
+            // What was said may be what was about to be recorded.
+            let said = spoken.entry.clone().filter(|said| unrecorded.as_ref() != Some(said));
             let left: Vec<Entry> =
-                unrecorded.into_iter().chain(spoken.entry).chain([Entry::OwnFault(fault)]).collect();
+                unrecorded.into_iter().chain(said).chain([Entry::OwnFault(fault)]).collect();
             unstuck_store::leave_word(folder, now, &left);
         }
         #[allow(clippy::exit, reason = "an agent takes any other end for a failure of its hook")]

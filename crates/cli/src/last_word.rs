@@ -16,7 +16,8 @@ pub(crate) struct LastWord {
 pub(crate) struct Word {
     /// One JSON object, as the agent reads it.
     pub(crate) answer: String,
-    pub(crate) entry: Entry,
+    /// Nothing where it is recorded already.
+    pub(crate) entry: Option<Entry>,
 }
 
 impl LastWord {
@@ -38,7 +39,7 @@ impl LastWord {
         if let Some(word) = &word {
             let _nobody_is_left_to_tell = print(&word.answer);
         }
-        Spoken { entry: word.map(|word| word.entry), _held: held }
+        Spoken { entry: word.and_then(|word| word.entry), _held: held }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Word>> {

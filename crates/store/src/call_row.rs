@@ -16,19 +16,20 @@ const IDLE_MS: u64 = 10 * 60 * 1000;
 
 /// The call with the host's name for it. That the name is not empty must be said: SQLite uses an index over such names only
 /// where it can see that.
-const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
+const FIND: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold, call_print
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND key = ?2 AND key <> ''";
 
 /// The first open call of those that are alike and have no name.
-const FIND_NAMELESS: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
+const FIND_NAMELESS: &str =
+    "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold, call_print
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND key = ''
       AND state IN ('approval_required', 'approved', 'executing')
     ORDER BY id LIMIT 1";
 
 /// The latest open call that is the same, whatever its name.
-const FIND_SAME: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold
+const FIND_SAME: &str = "SELECT id, state, asked_at, attempt, rung_before, life, charge, untold, call_print
     FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND agent = ?3 AND state = 'executing' ORDER BY id DESC LIMIT 1";
 
@@ -52,6 +53,8 @@ pub(crate) struct Found {
     /// What is still to be said of it, with its result.
     pub(crate) untold: Option<String>,
     pub(crate) life: String,
+    /// The fingerprint of what it runs.
+    pub(crate) call_print: String,
 }
 
 /// A call that is asked for, as far as its asker does not say it.
@@ -92,6 +95,7 @@ impl Found {
             life: row.get(5)?,
             charge: row.get(6)?,
             untold: row.get(7)?,
+            call_print: row.get(8)?,
         })
     }
 }

@@ -23,13 +23,30 @@ pub(crate) fn protect(life: &mut String, at: u64, snapshot: &str) {
     push(life, json!({ "at": at, "state": CallState::Executing.word(), "snapshot": snapshot }));
 }
 
-/// The snapshots that were taken before it. Hardly any call has one, so the usual answer is found without reading.
+/// The snapshots that were taken before it.
 pub(crate) fn snapshots(life: &str) -> Vec<String> {
-    if !life.contains(r#""snapshot":"#) {
-        return Vec::new();
+    named(&steps(life))
+}
+
+/// Those of them that were taken since the last time it ended: the same name may be given to another call later.
+pub(crate) fn snapshots_still_open(life: &str) -> Vec<String> {
+    let is_end = |step: &Value| {
+        let state = step.get("state").and_then(Value::as_str);
+        state.and_then(|word| word.parse().ok()).is_some_and(CallState::is_final)
+    };
+    named(steps(life).rsplit(is_end).next().unwrap_or_default())
+}
+
+/// What happened to it, if a snapshot was taken. Hardly any call has one, so the usual answer is found without reading.
+fn steps(life: &str) -> Vec<Value> {
+    match life.contains(r#""snapshot":"#) {
+        true => serde_json::from_str(life).unwrap_or_default(),
+        false => Vec::new(),
     }
-    let list: Vec<Value> = serde_json::from_str(life).unwrap_or_default();
-    list.iter().filter_map(|step| Some(step.get("snapshot")?.as_str()?.to_owned())).collect()
+}
+
+fn named(steps: &[Value]) -> Vec<String> {
+    steps.iter().filter_map(|step| Some(step.get("snapshot")?.as_str()?.to_owned())).collect()
 }
 
 /// Adds a step. What cannot be read any more is kept as a note, so that nothing is lost.

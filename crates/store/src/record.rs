@@ -72,7 +72,7 @@ pub struct Said {
     pub bookmark: Option<Bookmark>,
     /// Whether whoever runs the call should send it again by itself.
     pub retry: Option<Retry>,
-    /// The names of the snapshots that were taken before it, where it is asked for again or has just ended.
+    /// The names of the snapshots that were taken before it, where it is told of twice or has just ended.
     pub snapshots: Vec<String>,
 }
 
@@ -95,7 +95,9 @@ impl Clerk<'_> {
         let was_idle = self.was_idle(who)?;
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
-            let snapshots = life::snapshots(&found.life);
+            // Some agents give the same names again; what was saved before another call of that name protects none but that.
+            let is_told_twice = !found.state.is_final() && found.call_print == asked.call_print.as_str();
+            let snapshots = if is_told_twice { life::snapshots(&found.life) } else { Vec::new() };
             let mut said = Said { call: Some(found.id), mode, snapshots, ..Said::default() };
             if found.state == CallState::Denied && found.charge.is_some() {
                 // Whoever asks twice gets the same answer twice.
@@ -191,8 +193,8 @@ impl Clerk<'_> {
         }
         said.call = Some(found.id);
         said.mode = self.bench.modes.of(&asked.tool);
+        said.snapshots = life::snapshots_still_open(&found.life);
         if found.state.may_become(state) {
-            said.snapshots = life::snapshots(&found.life);
             self.close(session, &found, ended, state, &mut said)?;
         }
         Ok(said)
@@ -216,6 +218,7 @@ impl Clerk<'_> {
             charge: None,
             untold: None,
             life,
+            call_print: asked.call_print.as_str().to_owned(),
         })
     }
 

@@ -10,13 +10,14 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{self, AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 
+use crate::deed::{Deed, FolderMark};
 use crate::entry::{Entry, Kind, Moment};
 use crate::error::VaultError;
 use crate::journal::{Journal, Old, Step};
 use crate::manifest::{Manifest, join};
 use crate::marks::{self, Marks};
 use crate::mounts;
-use crate::plan::{Deed, FolderMark, to_path};
+use crate::plan::to_path;
 use crate::prepare::slot;
 use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Stage, is_elsewhere, name, parent};

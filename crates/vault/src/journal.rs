@@ -9,11 +9,12 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::deed::{Deed, FolderMark};
 use crate::entry::{Attributes, Entry, Moment};
 use crate::error::VaultError;
 use crate::folder::{Folder, read_own};
 use crate::marks::Marks;
-use crate::plan::{Deed, FolderMark, to_path};
+use crate::plan::to_path;
 use crate::snapshot::SnapshotId;
 use crate::stage::parent;
 use crate::stored_snapshot::StoredPath;

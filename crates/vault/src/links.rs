@@ -4,10 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::compare::{change, there};
+use crate::deed::{Deed, FolderMark, Op, Plan};
 use crate::entry::{Entry, Hash, Kind, Moment};
 use crate::manifest::{Manifest, Seen};
 use crate::marks::Marks;
-use crate::plan::{Deed, FolderMark, Lists, Op, Plan, to_path};
+use crate::plan::{Lists, to_path};
 use crate::restored::{Change, Difference};
 use crate::stage::parent;
 

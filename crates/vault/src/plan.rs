@@ -2,83 +2,16 @@
 //! written here. What the present could not be saved of is never changed, and neither is what the snapshot does not hold.
 
 use std::ffi::OsStr;
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::compare::{Chosen, Reach, change, has_same_owner, is_same, pairs, there};
+use crate::deed::{Deed, FolderMark, Op, Plan};
 use crate::depth;
 use crate::entry::{Entry, Flags, Kind};
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
 use crate::restored::{Change, Difference, Kept, KeptBecause};
-
-/// What is done at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// Nothing is there: what is wanted is put there, a folder with everything in it.
-    Place,
-    /// What is there and what is wanted change places.
-    Exchange,
-    /// What is there goes.
-    Remove,
-    /// Only its marks are set.
-    Touch,
-}
-
-/// One thing to do.
-#[derive(Debug, Clone)]
-pub(crate) struct Op {
-    pub(crate) deed: Deed,
-    pub(crate) path: Vec<u8>,
-    /// What shall be there; nothing where it goes.
-    pub(crate) want: Option<(Entry, Vec<u8>)>,
-    /// What is there.
-    pub(crate) have: Option<Entry>,
-    /// What is done by it, as it is told.
-    pub(crate) told: Range<usize>,
-    /// What has to be written for it.
-    pub(crate) bytes: u64,
-}
-
-/// A folder that gets its marks when everything in it is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FolderMark {
-    pub(crate) path: Vec<u8>,
-    pub(crate) inode: u64,
-    pub(crate) marks: Marks,
-}
-
-/// All there is to do.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) ops: Vec<Op>,
-    /// Those inside others first.
-    pub(crate) folders: Vec<FolderMark>,
-    pub(crate) told: Vec<Difference>,
-    pub(crate) kept: Vec<Kept>,
-    /// Files with several names, by the inode they had, each with a name that it has now: others are linked to it.
-    pub(crate) keepers: Vec<(u64, Vec<u8>)>,
-    /// Folders that are made whole, each of those in them as well.
-    pub(crate) made: Vec<Vec<u8>>,
-}
-
-impl Plan {
-    /// Is there nothing to do?
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ops.is_empty() && self.folders.is_empty()
-    }
-
-    /// Leaves out some deeds, and tells that.
-    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&Op) -> bool) {
-        let because = KeptBecause::Refused;
-        for op in self.ops.extract_if(.., |op| is_refused(op)) {
-            self.kept.push(Kept { path: to_path(&op.path), because });
-            let below = self.told.get(op.told).unwrap_or_default();
-            self.kept.extend(below.iter().map(|told| Kept { path: told.path.clone(), because }));
-        }
-    }
-}
 
 /// What is compared.
 #[derive(Clone, Copy)]

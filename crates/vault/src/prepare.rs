@@ -16,12 +16,13 @@ use rustix::io::Errno;
 
 use crate::compare::{Chosen, Reach};
 use crate::content::{self, Share};
+use crate::deed::{Deed, FolderMark, Op};
 use crate::entry::{Entry, Flags, Kind};
 use crate::error::VaultError;
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
 use crate::pack::Packs;
-use crate::plan::{Deed, FolderMark, Op, to_path};
+use crate::plan::to_path;
 use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Settling, Stages, name, parent};
 use crate::tree;

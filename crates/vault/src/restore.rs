@@ -9,27 +9,31 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
+use crate::compare::{Chosen, there};
 use crate::content;
+use crate::deed::{Deed, Op, Plan};
 use crate::depth;
 use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold, Room};
 use crate::git_index;
-use crate::journal::{Journal, Old, Step};
-use crate::manifest::{Manifest, Seen, is_at_or_below, join};
-use crate::marks::Marks;
+use crate::git_paths::is_git_index;
+use crate::journal::Journal;
+use crate::manifest::{Manifest, Seen, is_at_or_below};
 use crate::mounts::Mounts;
 use crate::pack::Packs;
-use crate::plan::{self, Deed, Lists, Op, Plan, to_path};
+use crate::plan::{self, Lists, to_path};
 use crate::prepare::{self, Prepared, Preparing};
 use crate::recover;
 use crate::restored::{Difference, Kept, KeptBecause, Restored};
 use crate::snapshot::{Origin, SnapshotId};
 use crate::stage::{self, Stages, name, parent};
+use crate::steps::{above, steps};
 use crate::stored_snapshot::StoredSnapshot;
 use crate::take::{self, Taken};
 use crate::tree;
+use crate::undone::undone;
+use crate::verify::verify;
 use crate::watch::{Progress, Stage as Doing, Watch};
 use crate::wish::{Choice, Rebuildable, Wish};
 
@@ -277,7 +281,7 @@ impl Restore<'_> {
         let journal = Journal {
             saved: id,
             now: self.choice.now,
-            undone: self.undone(aim, id)?,
+            undone: if self.takes_back(aim) { undone(self.folder, self.stored, id)? } else { Vec::new() },
             stages: stages.paths(),
             above: above(&plan.ops),
             steps: steps(&plan.ops, &places, &inodes),
@@ -300,7 +304,7 @@ impl Restore<'_> {
         let done = plan.ops.iter().enumerate().filter(|(number, _)| is_done(number)).map(|(_, op)| op);
         let done: Vec<&Op> = done.collect();
         let (verified, strange) = match &finished.after {
-            Some(after) => depth::with_room(|| self.verify(&done, after)),
+            Some(after) => depth::with_room(|| verify(self.want, after, self.chosen, done.iter().copied())),
             None => (0, Vec::new()),
         };
         let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();
@@ -311,6 +315,12 @@ impl Restore<'_> {
         let strange = strange.into_iter().filter(|path| !is_known.contains(path));
         kept.extend(strange.map(|path| Kept { path, because: KeptBecause::ChangedMeanwhile }));
         Ok(self.told(Some(id), plan.told, kept, verified, written))
+    }
+
+    /// Is what led to the snapshot undone by this? To restore what a person took undoes nothing.
+    fn takes_back(&self, aim: Aim) -> bool {
+        let is_of_call = matches!(self.stored.to_snapshot().origin, Origin::Call { .. });
+        self.chosen.is_everything() && (aim == Aim::Call || is_of_call)
     }
 
     /// The stage that each deed uses. What no stage can be made for is kept.
@@ -365,101 +375,10 @@ impl Restore<'_> {
         let scope = scopes.iter().find(|scope| is_at_or_below(path, scope.name));
         scope.map_or_else(|| path.to_vec(), |scope| scope.name.to_vec())
     }
-
-    /// What this restore undoes, and what is thereby no longer undone: taking back what took something back brings it again.
-    fn undone(
-        &self,
-        aim: Aim,
-        saved: SnapshotId,
-    ) -> Result<Vec<(SnapshotId, Option<SnapshotId>)>, VaultError> {
-        let origin = self.stored.to_snapshot().origin;
-        let is_whole = self.chosen.is_everything();
-        if !is_whole || (aim == Aim::All && !matches!(origin, Origin::Call { .. })) {
-            return Ok(Vec::new());
-        }
-        let mut marks = vec![(self.stored.id(), Some(saved))];
-        let (mut by, mut is_undone, mut next) = (self.stored.id(), false, origin);
-        while let Origin::Restore { of } = next {
-            let stored = match StoredSnapshot::read(self.folder, of) {
-                Err(VaultError::NoSuchSnapshot { .. }) => break,
-                stored => stored?,
-            };
-            let snapshot = stored.to_snapshot();
-            let was_marked = snapshot.undone_by.is_none_or(|marked| marked == by);
-            if !was_marked || (!is_undone && snapshot.undone_by.is_none()) {
-                break;
-            }
-            marks.push((of, is_undone.then_some(by)));
-            (by, is_undone, next) = (of, !is_undone, snapshot.origin);
-        }
-        Ok(marks)
-    }
-
-    /// Compares what was read after the restore with what the snapshot holds. How many files are the same, and which are not.
-    fn verify(&self, done: &[&Op], after: &Manifest) -> (u64, Vec<PathBuf>) {
-        let mut verified =
-            Verified { want: self.want, after, chosen: self.chosen, same: 0, others: Vec::new() };
-        let mut folder: (Vec<u8>, HashMap<&[u8], Seen<'_>>) = Default::default();
-        for op in done {
-            let Some((entry, attributes)) = &op.want else { continue };
-            let above = parent(&op.path);
-            let is_scope = after.scopes().iter().any(|scope| scope.name == op.path);
-            if !is_scope && folder.0 != above {
-                let seen = after.folder(above).into_iter().flat_map(|view| view.iter());
-                folder = (above.to_vec(), seen.map(|seen| (seen.name, seen)).collect());
-            }
-            let is = match is_scope {
-                true => there(after.find(&op.path)),
-                false => folder.1.get(name(&op.path)).copied(),
-            };
-            let was = Some(Seen { name: &op.path, entry: *entry, attributes });
-            verified.thing(op.path.clone(), Pair { name: &op.path, was, is });
-        }
-        (verified.same, verified.others)
-    }
-}
-
-struct Verified<'a> {
-    want: &'a Manifest,
-    after: &'a Manifest,
-    chosen: &'a Chosen,
-    same: u64,
-    others: Vec<PathBuf>,
-}
-
-impl Verified<'_> {
-    fn thing(&mut self, path: Vec<u8>, pair: Pair<'_>) {
-        let Some(was) = pair.was else { return };
-        if !was.entry.is_held() || self.chosen.reach(&path) == Reach::Outside {
-            return;
-        }
-        match pair.is {
-            Some(is) if is.entry.kind() != was.entry.kind() => self.others.push(to_path(&path)),
-            None => self.others.push(to_path(&path)),
-            Some(is) => match was.entry.kind() {
-                Kind::File | Kind::Link => {
-                    match has_same_content(&was.entry, &is.entry) && is.entry.is_held() {
-                        true => self.same += 1,
-                        false => self.others.push(to_path(&path)),
-                    }
-                }
-                Kind::Folder => {
-                    for pair in pairs(self.want.folder(&path), self.after.folder(&path)) {
-                        self.thing(join(&path, pair.name), pair);
-                    }
-                }
-                Kind::Fifo | Kind::Special | Kind::Absent => {}
-            },
-        }
-    }
 }
 
 /// An index longer than this is not read.
 const INDEX_MAX: usize = 256 << 20;
-
-fn is_git_index(path: &[u8]) -> bool {
-    name(path) == b"index" && path.split(|byte| *byte == b'/').any(|part| part == b".git")
-}
 
 /// What a deed that is not done would have done besides its own path.
 fn kept_below(plan: &Plan, op: &Op, kept: &mut Vec<Kept>, because: KeptBecause) {
@@ -495,55 +414,4 @@ fn check_room(plan: &Plan, places: &[usize], stages: &Stages) -> Result<(), Vaul
         }
     }
     Ok(())
-}
-
-/// Folders above what is made again that are gone themselves, the uppermost first.
-fn above(ops: &[Op]) -> Vec<Vec<u8>> {
-    let mut gone = Vec::new();
-    for op in ops.iter().filter(|op| op.deed == Deed::Place) {
-        let mut missing = Vec::new();
-        let mut at = parent(&op.path);
-        let is_gone =
-            |path: &[u8]| tree::open_folder(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        while at != b"/" && is_gone(at) && !gone.iter().any(|known| known == at) {
-            missing.push(at.to_vec());
-            at = parent(at);
-        }
-        gone.extend(missing.into_iter().rev());
-    }
-    gone
-}
-
-/// The deeds as they are written down. A repository gets its objects before anything that names them, and loses them after.
-fn steps(ops: &[Op], places: &[usize], inodes: &HashMap<usize, u64>) -> Vec<Step> {
-    let mut steps = Vec::with_capacity(ops.len());
-    for (number, op) in ops.iter().enumerate() {
-        let new = inodes.get(&number).copied();
-        let needs_new = matches!(op.deed, Deed::Place | Deed::Exchange);
-        if needs_new && new.is_none() {
-            continue;
-        }
-        let marks = op.want.as_ref().filter(|_| op.deed == Deed::Touch);
-        steps.push(Step {
-            number,
-            deed: op.deed,
-            stage: places[number],
-            path: op.path.clone(),
-            new,
-            old: op.have.as_ref().map(Old::of),
-            marks: marks.map(|(entry, attributes)| Marks::new(entry, attributes)),
-        });
-    }
-    steps.sort_by_key(|step| rank(&step.path, step.deed));
-    steps
-}
-
-fn rank(path: &[u8], deed: Deed) -> u8 {
-    let mut parts = path.split(|byte| *byte == b'/').skip_while(|part| *part != b".git").skip(1);
-    match (parts.next(), deed) {
-        (None, _) => 0,
-        (Some(b"objects"), Deed::Remove) => 2,
-        (Some(b"objects"), Deed::Place | Deed::Exchange | Deed::Touch) => 0,
-        (Some(_), _) => 1,
-    }
 }

@@ -99,7 +99,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    pub(crate) fn seconds(self) -> u64 {
+    pub(crate) const fn seconds(self) -> u64 {
         match self {
             Limit::BeforeTool | Limit::AfterTool => 30,
             Limit::AfterToolAndAgain => 40,

@@ -1,10 +1,14 @@
 //! Where git keeps what it keeps, read from its own small files. Git is never run: it may run what a repository tells it to.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// How many folders up a repository is looked for.
 const FOLDERS_UP: usize = 64;
+
+/// The files that are read here have a few lines.
+const SMALL: u64 = 1 << 20;
 
 /// A repository, as it is seen from a folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +31,7 @@ impl Repository {
         let own = match fs::metadata(&link) {
             Ok(found) if found.is_dir() => fs::canonicalize(&link).ok()?,
             // Work trees and submodules have a file that says where theirs is.
-            Ok(_) => followed(top, &fs::read_to_string(&link).ok()?, "gitdir:")?,
+            Ok(_) => followed(top, &small(&link)?, "gitdir:")?,
             Err(_) if is_bare(top) => top.to_owned(),
             Err(_) => return None,
         };
@@ -35,10 +39,12 @@ impl Repository {
         if !own.join("HEAD").exists() {
             return None;
         }
-        let shared = fs::read_to_string(own.join("commondir")).ok();
-        let shared = shared.and_then(|text| followed(&own, &text, ""));
+        let shared = small(&own.join("commondir")).and_then(|text| followed(&own, &text, ""));
+        // Anybody can write down any folder; only one that is a repository's is taken for one.
+        let shared = shared.filter(|shared| is_bare(shared));
+        let top = work_tree(&own).unwrap_or_else(|| top.to_owned());
         let kept = shared.into_iter().chain([own]).collect();
-        Some(Repository { top: top.to_owned(), kept })
+        Some(Repository { top, kept })
     }
 
     /// The top of the work tree.
@@ -58,6 +64,32 @@ impl Repository {
     }
 }
 
+/// A small file of git. What is no file, or longer than git would write it, says nothing: a pipe is never waited for.
+fn small(path: &Path) -> Option<String> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
+    let file = options.open(path).ok()?;
+    let found = file.metadata().ok()?;
+    let mut text = String::new();
+    let is_small = found.is_file() && found.len() <= SMALL;
+    is_small.then(|| file.take(SMALL).read_to_string(&mut text).ok()).flatten()?;
+    Some(text)
+}
+
+/// The work tree that a repository names in its own settings, where it is not the folder around it.
+fn work_tree(own: &Path) -> Option<PathBuf> {
+    let settings = small(&own.join("config"))?;
+    let mut lines = settings.lines().map(str::trim);
+    lines.find(|line| line.eq_ignore_ascii_case("[core]"))?;
+    let named = lines.take_while(|line| !line.starts_with('[')).find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        key.trim().eq_ignore_ascii_case("worktree").then(|| value.trim().trim_matches('"').to_owned())
+    })?;
+    fs::canonicalize(own.join(named)).ok().filter(|folder| folder.is_dir())
+}
+
 /// A folder that a line of a file names, relative to where the file is.
 fn followed(base: &Path, text: &str, lead: &str) -> Option<PathBuf> {
     let path = text.lines().next()?.strip_prefix(lead)?.trim();
@@ -66,4 +98,52 @@ fn followed(base: &Path, text: &str, lead: &str) -> Option<PathBuf> {
 
 fn is_bare(folder: &Path) -> bool {
     ["objects", "refs"].iter().all(|name| folder.join(name).is_dir()) && folder.join("HEAD").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(folder: &Path) {
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(folder.join(".git").join(name)).unwrap();
+        }
+        fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_gits_files_is_never_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let pipe = |path: PathBuf| nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        pipe(top.join(".git"));
+        assert_eq!(Repository::at(&top), None);
+        fs::remove_file(top.join(".git")).unwrap();
+        repository(&top);
+        pipe(top.join(".git/commondir"));
+        pipe(top.join(".git/config"));
+        assert_eq!(Repository::at(&top).unwrap().top(), top);
+    }
+
+    #[test]
+    fn a_work_tree_that_the_settings_name_is_the_one_that_is_at_risk() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        repository(&top);
+        fs::create_dir(top.join("outer")).unwrap();
+        fs::write(top.join(".git/config"), "[core]\n\tbare = false\n\tworktree = ../outer\n[other]\n")
+            .unwrap();
+        assert_eq!(Repository::at(&top).unwrap().top(), top.join("outer"));
+    }
+
+    #[test]
+    fn a_shared_folder_that_is_no_repository_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        repository(&top);
+        fs::create_dir(top.join("keys")).unwrap();
+        fs::write(top.join(".git/commondir"), "../keys\n").unwrap();
+        let found = Repository::at(&top).unwrap();
+        assert_eq!(found.kept().collect::<Vec<_>>(), [&top.join(".git")]);
+    }
 }

@@ -135,6 +135,42 @@ fn patterns_stand_for_what_they_match() {
 }
 
 #[test]
+fn a_pattern_that_begins_with_a_dot_stands_for_hidden_names() {
+    Machine::with(&[
+        "home/p/.env",
+        "home/p/.env.local",
+        "home/p/.git/HEAD",
+        "home/p/.gitignore",
+        "home/p/a",
+        "home/p/cfg/.x1",
+        "home/p/cfg/y",
+        "home/p/sub/deep/",
+        "home/p/src/",
+        "home/p/odd[",
+    ])
+    .check(&[
+        ("rm -f .env*", "home/p/.env home/p/.env.local !"),
+        ("rm -rf .git*", "home/p/.git home/p/.gitignore !"),
+        ("rm -rf .gi?", "home/p/.git !"),
+        ("rm -rf .[!.e]*", "home/p/.git home/p/.gitignore !"),
+        ("rm -rf .[^.e]*", "home/p/.git home/p/.gitignore !"),
+        ("rm -rf .??*", "home/p/.env home/p/.env.local home/p/.git home/p/.gitignore !"),
+        ("rm -rf .*", "home/p/.env home/p/.env.local home/p/.git home/p/.gitignore !"),
+        ("cd sub/deep && rm -rf ../../.g*", "home/p/.git home/p/.gitignore !"),
+        ("rm cfg/.x*", "home/p/cfg/.x1 !"),
+        ("rm */.x?", "home/p/cfg/.x1 !"),
+        ("sed -i s/1/2/ cfg/.x?", "home/p/cfg/.x1"),
+        ("rm cfg/*", "home/p/cfg/y !"),
+        ("rm -rf ./a* .g*", "home/p/.git home/p/.gitignore home/p/a !"),
+        ("for f in .git*; do rm -rf \"$f\"; done", "home/p/.git home/p/.gitignore !"),
+        ("shopt -s dotglob; rm -rf cfg/*", "home/p/cfg/.x1 home/p/cfg/y !"),
+        ("setopt GLOB_DOTS; rm -rf cfg/*", "home/p/cfg/.x1 home/p/cfg/y !"),
+        ("rm cfg/[[:alpha:]]", "home/p/cfg !"),
+        ("rm o*[", "home/p/odd[ !"),
+    ]);
+}
+
+#[test]
 fn a_pattern_for_too_many_files_is_the_folder_that_holds_them() {
     let machine = Machine::with(&["home/p/many/"]);
     for n in 0..=MATCHES_MAX {

@@ -134,6 +134,7 @@ fn answer_one(
     let reply = post.reply(&letter, deadline);
     if let Some(answer) = letter.answer(&reply) {
         ui.say(&answer)?;
+        post.answers();
         ui.finish()?;
     }
     // What is left to do is not waited for by anyone who counts milliseconds.
@@ -184,6 +185,7 @@ fn answer_lines(ui: &mut Ui, post: &mut Post<'_>) -> Result<(), CommandError> {
             Ok(letter) => post.answer_line(ui, &letter)?,
             Err(error) => post.refuse_line(ui, &error.to_string())?,
         }
+        post.answers();
         ui.finish()?;
         post.conclude();
         input.get_mut().set_limit(PAYLOAD_MAX);

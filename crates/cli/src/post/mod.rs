@@ -163,7 +163,6 @@ impl<'a> Post<'a> {
             let runs = rewritten.as_ref().unwrap_or(call);
             told.unprotected = self.protect(letter, &asked, runs, &told.answer.said, rewritten.is_some());
         }
-        self.last_word.withdraw();
         told
     }
 

@@ -16,6 +16,7 @@ use unstuck_wire::hook::{Letter, Reply};
 
 use super::Post;
 use super::unprotected::{Trouble, Weight};
+use crate::agents::Limit;
 use crate::at_risk::{AtRisk, at_risk};
 use crate::cellar;
 use crate::exit::CommandError;
@@ -24,6 +25,11 @@ use crate::settings::Protect;
 
 /// After the time for a snapshot is over, so much is left to say so: a safe that does not heed its watch is given up then.
 pub(crate) const TO_SAY_SO: Duration = Duration::from_secs(3);
+/// The longest that saving may take, from when this process began: agents that wait for it any longer were not told to. What is
+/// left of their patience is for its start and its end.
+pub(crate) const LONGEST_SAVING: Duration = Duration::from_secs(Limit::BeforeTool.seconds())
+    .saturating_sub(TO_SAY_SO)
+    .saturating_sub(Duration::from_secs(1));
 /// The most that is said of one call.
 const REASON_MAX: usize = 1500;
 /// Where something else is told than a result, agents wait for 5 s.
@@ -78,7 +84,7 @@ impl Post<'_> {
     /// From now on a risky call is refused if this process comes to no end, instead of running unprotected.
     pub(super) fn expect_the_worst(&self, letter: &Letter, asked: &Asked, call: &Call, risk: &Risk) {
         if let Some(deadline) = &self.desk.deadline {
-            deadline.grant(self.safe.settings.deadline + TO_SAY_SO);
+            deadline.grant(self.time_to_save() + TO_SAY_SO);
         }
         if self.modes.of(&asked.tool) != Mode::Enforce {
             return;
@@ -88,9 +94,21 @@ impl Post<'_> {
         let (instead, reason) = self.against(&at_stake, &trouble);
         let reason = self.cleaner.line(&reason, REASON_MAX);
         let note = self.note_of(&at_stake, None, &trouble, instead, &reason);
-        if let Some(answer) = self.last_answer(letter, &reply(instead, &reason)) {
-            self.last_word.prepare(Word { answer, entry: Entry::Safe(note) });
+        self.prepare(letter, &reply(instead, &reason), Some(Entry::Safe(note)));
+    }
+
+    /// From now on this is said if this process comes to no end, and this is recorded. Where there is nothing to say, nothing is.
+    fn prepare(&self, letter: &Letter, reply: &Reply, entry: Option<Entry>) {
+        match self.last_answer(letter, reply) {
+            Some(answer) => self.last_word.prepare(Word { answer, entry }),
+            None => self.last_word.withdraw(),
         }
+    }
+
+    /// How long saving may take from now on.
+    fn time_to_save(&self) -> Duration {
+        let waited = self.desk.deadline.as_ref().map(|deadline| deadline.age());
+        time_to_save(self.safe.settings.deadline, waited)
     }
 
     /// Saves what a call puts at risk before it runs. Returns what is to be said instead of letting it run, or beside that.
@@ -105,6 +123,7 @@ impl Post<'_> {
         let risk = self.risk_of(call)?;
         // A hook that stands in two files of settings tells of a call twice.
         if !said.snapshots.is_empty() {
+            self.last_word.withdraw();
             return None;
         }
         let at_stake = AtStake { letter, asked, call, risk };
@@ -113,21 +132,32 @@ impl Post<'_> {
         if is_allowed {
             self.last_word.withdraw();
         }
+        let time = self.time_to_save();
         let taken = match &self.desk.deadline.clone() {
-            Some(deadline) => deadline.uncounted(|| self.take_snapshot(&at_stake, said)),
-            None => self.take_snapshot(&at_stake, said),
-        };
-        self.last_word.withdraw();
-        let trouble = match taken {
-            Ok(None) => return None,
-            Ok(Some(snapshot)) => {
-                self.note_taken(&at_stake, said, &snapshot);
-                match snapshot.coverage() {
-                    Coverage::Whole => return None,
-                    Coverage::Partial => Trouble::partial(&snapshot, self.desk.lang),
-                }
+            Some(deadline) => {
+                // It may have been held up until now.
+                deadline.grant(time + TO_SAY_SO);
+                deadline.uncounted(|| self.take_snapshot(&at_stake, said, time))
             }
-            Err(error) => Trouble::of(&error, &self.safe.settings, self.desk.lang),
+            None => self.take_snapshot(&at_stake, said, time),
+        };
+        let trouble = match taken {
+            Ok(None) => {
+                self.last_word.withdraw();
+                return None;
+            }
+            Ok(Some(snapshot)) => match snapshot.coverage() {
+                Coverage::Whole => {
+                    self.last_word.withdraw();
+                    self.note_taken(&at_stake, said, &snapshot);
+                    return None;
+                }
+                Coverage::Partial => {
+                    self.note_taken(&at_stake, said, &snapshot);
+                    Trouble::partial(&snapshot, self.desk.lang)
+                }
+            },
+            Err(error) => Trouble::of(&error, time, self.desk.lang),
         };
         if trouble.weight == Weight::OwnFault {
             self.note_fault("safe", &trouble.text);
@@ -136,8 +166,13 @@ impl Post<'_> {
     }
 
     /// Takes the snapshot; none where nothing is there that could be lost.
-    fn take_snapshot(&self, at_stake: &AtStake<'_>, said: &Said) -> Result<Option<Snapshot>, CommandError> {
-        let until = Until(Instant::now() + self.safe.settings.deadline);
+    fn take_snapshot(
+        &self,
+        at_stake: &AtStake<'_>,
+        said: &Said,
+        time: Duration,
+    ) -> Result<Option<Snapshot>, CommandError> {
+        let until = Until(Instant::now() + time);
         let folder = folder_of(at_stake.letter);
         let (scopes, rebuildable) = match at_risk(&at_stake.risk, &folder, self.home) {
             AtRisk::Nothing => return Ok(None),
@@ -185,9 +220,18 @@ impl Post<'_> {
             }
         };
         let reason = self.cleaner.line(&reason, REASON_MAX);
-        let note = self.note_of(at_stake, said.call, trouble, instead, &reason);
-        self.desk.note(&Entry::Safe(note), cellar::now());
-        reply(instead, &reason)
+        let entry = Entry::Safe(self.note_of(at_stake, said.call, trouble, instead, &reason));
+        let reply = reply(instead, &reason);
+        // Whatever happens until the answer is out, this is what is said.
+        self.prepare(at_stake.letter, &reply, Some(entry.clone()));
+        self.desk.note(&entry, cellar::now());
+        self.prepare(at_stake.letter, &reply, None);
+        reply
+    }
+
+    /// The answer is about to be printed as a whole: nothing else is to be said any more.
+    pub(crate) fn answers(&self) {
+        self.last_word.withdraw();
     }
 
     /// What is done about a call that may not run unprotected without a word, and why, in words.
@@ -273,6 +317,7 @@ impl Post<'_> {
     /// them was protected, nothing is done.
     pub(crate) fn conclude(&mut self) {
         for Ended { snapshot, limit } in std::mem::take(&mut self.ended) {
+            let limit = limit.min(self.time_to_save());
             if let Some(deadline) = &self.desk.deadline {
                 deadline.grant(limit + TO_SAY_SO);
             }
@@ -293,6 +338,12 @@ impl Post<'_> {
             }
         }
     }
+}
+
+/// How long saving may take where an agent has waited for us so long already. One that has waited for as long as it was told to
+/// goes on without us, so what is wanted counts only up to that. Nobody knows how long those wait who speak our own format.
+fn time_to_save(wanted: Duration, waited: Option<Duration>) -> Duration {
+    waited.map_or(wanted, |waited| wanted.min(LONGEST_SAVING.saturating_sub(waited)))
 }
 
 /// The call as the timeline knows it.
@@ -320,5 +371,29 @@ fn folder_of(letter: &Letter) -> Cow<'_, Path> {
     match letter.cwd.is_empty() {
         true => Cow::Owned(std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))),
         false => Cow::Borrowed(Path::new(&letter.cwd)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, LONGEST_SAVING, Limit, TO_SAY_SO, time_to_save};
+
+    #[test]
+    fn saving_ends_before_the_agent_stops_waiting_whatever_is_set() {
+        let check = |wanted: u64, waited: Option<u64>, expected: u64| {
+            let seconds = Duration::from_secs;
+            assert_eq!(
+                time_to_save(seconds(wanted), waited.map(seconds)),
+                seconds(expected),
+                "{wanted} {waited:?}"
+            );
+        };
+        check(20, Some(0), 20);
+        check(600, Some(0), 26);
+        check(20, Some(5), 20);
+        check(20, Some(10), 16);
+        check(20, Some(40), 0);
+        check(600, None, 600);
+        assert!((LONGEST_SAVING + TO_SAY_SO).as_secs() < Limit::BeforeTool.seconds());
     }
 }

@@ -11,7 +11,6 @@ use unstuck_vault::{GapReason, Snapshot, VaultError};
 use crate::exit::CommandError;
 use crate::moment;
 use crate::removed;
-use crate::settings::VaultSettings;
 
 /// So many paths are named where some could not be saved.
 const NAMED: usize = 3;
@@ -37,7 +36,7 @@ pub(super) enum Weight {
 }
 
 impl Trouble {
-    pub(super) fn of(error: &CommandError, settings: &VaultSettings, lang: Lang) -> Trouble {
+    pub(super) fn of(error: &CommandError, time: Duration, lang: Lang) -> Trouble {
         let CommandError::Vault(error) = error else {
             return Trouble::own_fault(&error.in_words(lang), lang);
         };
@@ -49,13 +48,13 @@ impl Trouble {
         let size = removed::size;
         match error {
             VaultError::Stopped => stops(
-                match (lang, span(settings.deadline)) {
+                match (lang, span(time)) {
                     (Lang::En, span) => format!("it was not done within {span}"),
                     (Lang::Zh, span) => format!("在 {span} 内没有完成"),
                 },
                 [
-                    "A call that touches less needs less time. A person can save them beforehand with `unstuck snapshot PATH`, which makes the next time short, or set `vault.deadline`.",
-                    "涉及文件更少的调用所需时间更短。用户可以事先用 `unstuck snapshot PATH` 保存，下一次就会很快；也可以设置 `vault.deadline`。",
+                    "A call that touches less needs less time. A person can save them beforehand with `unstuck snapshot PATH`, which makes the next time short. `vault.deadline` can be set longer only as far as the agent waits for its hooks.",
+                    "涉及文件更少的调用所需时间更短。用户可以事先用 `unstuck snapshot PATH` 保存，下一次就会很快。`vault.deadline` 最多只能延长到代理等待钩子的时间。",
                 ],
             ),
             VaultError::OverBudget { needed, allowed } => stops(

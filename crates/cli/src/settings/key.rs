@@ -199,8 +199,8 @@ keys! {
         "Before which calls files are saved: `risky` before those that can destroy something, `edits` also before every single edit.",
         "在哪些调用之前保存文件：`risky` 在可能造成破坏的调用之前，`edits` 还包括每一次单独的编辑。";
     VaultDeadline "vault.deadline", Shape::Time(MOMENT, SECOND.saturating_mul(600)), "20s", Never,
-        "How long saving may hold up a risky call; if it is not done by then, the call is not let through in silence.",
-        "保存文件最多可让有风险的调用等待多久；到时仍未完成，调用不会被悄悄放行。";
+        "How long saving may hold up a risky call, though never longer than agents wait for their hooks (26 s); if it is not done by then, the call is not let through in silence.",
+        "保存文件最多可让有风险的调用等待多久，但不会超过代理等待钩子的时间（26 秒）；到时仍未完成，调用不会被悄悄放行。";
     VaultPerTarget "vault.per-target", Shape::Count(1, 1_000), "3", Never,
         "How many snapshots of the same paths are kept, the newest first; pinned ones stay.",
         "同一组路径保留多少个快照，先保留最新的；已固定的始终保留。";

@@ -371,6 +371,30 @@ fn a_hook_that_comes_to_no_end_refuses_a_risky_call_and_falls_silent_about_other
     assert_eq!(world.run(&["allow", &key, "--yes"], "").exit, 0);
 }
 
+#[test]
+fn a_refusal_is_said_even_if_there_is_no_time_left_to_record_it() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src");
+    let world = world.with("work/src/main.rs", "fn main() {}\n");
+    let lock = fs::File::open(world.path(".local/state/unstuck/vault/lock")).unwrap();
+    lock.lock().unwrap();
+    let set = ["vault.deadline=2s", "store.wait-before=5s", "store.wait-after=5s"];
+    let said = std::thread::scope(|scope| {
+        let hook = scope.spawn(|| before(&world, "claude", &set, "b", "rm -rf src"));
+        // By now it waits for the safe; from now on, the store can be had by nobody either.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
+        database.execute_batch("BEGIN IMMEDIATE").unwrap();
+        hook.join().unwrap()
+    });
+    drop(lock);
+    assert!(is_refused(&said) && said.stdout().contains("another process is at work in the safe"), "{said}");
+    let is_one_answer = serde_json::from_str::<Value>(said.stdout()).is_ok();
+    assert!(is_one_answer, "{said}");
+    before(&world, "claude", &[], "c", "ls");
+    assert_eq!(events(&world, "snapshot:failed").len(), 1, "{:?}", events(&world, "snapshot:failed"));
+}
+
 /// The name of a refused call, as the refusal gives it.
 fn said_key(event: &Value) -> String {
     let text = event["body"]["text"].as_str().unwrap();
@@ -453,6 +477,27 @@ fn a_call_that_is_told_of_twice_is_saved_once() {
     before(&world, "claude", &[], "a", "rm -rf src");
     before(&world, "claude", &[], "a", "rm -rf src");
     assert_eq!(snapshots(&world).len(), 1);
+}
+
+#[test]
+fn an_agent_that_gives_the_same_name_to_every_call_has_each_of_them_saved() {
+    let world = project("").with("work/docs/a.md", "a\n");
+    call(&world, "claude", &[], "call_0", "rm -rf src");
+    call(&world, "claude", &[], "call_0", "rm -rf docs");
+    call(&world, "claude", &[], "call_0", "rm -rf docs src");
+    let world = world.with("work/docs/b.md", "b\n");
+    call(&world, "claude", &[], "call_0", "rm -rf docs");
+    let all = snapshots(&world);
+    assert_eq!(all.len(), 3, "{all:?}");
+    assert!(all.iter().all(|each| each["concluded"] == true), "{all:?}");
+}
+
+#[test]
+fn an_open_call_whose_name_is_given_to_another_one_protects_only_itself() {
+    let world = project("").with("work/docs/a.md", "a\n");
+    before(&world, "claude", &[], "call_0", "rm -rf src");
+    before(&world, "claude", &[], "call_0", "rm -rf docs");
+    assert_eq!(snapshots(&world).len(), 2);
 }
 
 #[test]

@@ -14,6 +14,8 @@ const TARGETS_MAX: usize = 256;
 pub(super) struct Found {
     first: Option<usize>,
     targets: Vec<Target>,
+    /// Whether the line has told its shell that patterns match hidden names.
+    pub hidden: bool,
 }
 
 /// How a target is meant.
@@ -49,6 +51,7 @@ impl Found {
             rebuildable: row.rebuildable,
             only_if_there: manner.only_if_there,
             through_links: !row.links,
+            hidden: self.hidden,
         };
         if self.targets.len() >= TARGETS_MAX {
             let at = At::Workspace { from: Folder::default() };

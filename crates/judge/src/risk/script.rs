@@ -28,6 +28,7 @@ pub(super) fn look(script: &Script, start: Folder, found: &mut Found) {
     let mut names = Names::default();
     let mut whereabouts = Whereabouts::new(start);
     let mut away: Option<u16> = None;
+    found.hidden = commands.iter().any(shows_hidden);
     for (at, command) in commands.iter().enumerate() {
         whereabouts.enter(command);
         away = away.filter(|depth| command.depth > *depth);
@@ -47,6 +48,12 @@ pub(super) fn look(script: &Script, start: Folder, found: &mut Found) {
 
 fn may_risk(command: &Command) -> bool {
     command.redirections.iter().any(|to| to.writes_file()) || Invocation::is_known(command)
+}
+
+/// Whether patterns match hidden names from here on: bash and zsh have a word for it each.
+fn shows_hidden(command: &Command) -> bool {
+    let is_it = |word: &String| ["dotglob", "globdots"].contains(&&*word.to_lowercase().replace('_', ""));
+    matches!(command.program.as_str(), "shopt" | "setopt") && command.args().iter().any(is_it)
 }
 
 /// Variables that the shell keeps. `NAME=value program` sets one for the program only.

@@ -12,6 +12,8 @@ pub struct Target {
     pub only_if_there: bool,
     /// Where it is a link: whether what it leads to is changed, too. Who removes a link leaves that alone.
     pub through_links: bool,
+    /// Whether a `*` in it stands for hidden names as well, as `shopt -s dotglob` has it.
+    pub hidden: bool,
 }
 
 /// The place of a target, relative to the folder the call is made in.
