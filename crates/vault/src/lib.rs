@@ -31,6 +31,7 @@ mod policy;
 mod prepare;
 mod recover;
 mod repack;
+mod repository;
 mod restore;
 mod restored;
 mod retention;

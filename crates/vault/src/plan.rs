@@ -1,6 +1,7 @@
 //! What a restore has to do: the difference between what is wanted and what is there, as a list of deeds. Nothing is read or
 //! written here. What the present could not be saved of is never changed, and neither is what the snapshot does not hold.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use crate::depth;
 use crate::entry::{Entry, Flags, Kind};
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
+use crate::repository;
 use crate::restored::{Change, Difference, Kept, KeptBecause};
 
 /// What is compared.
@@ -52,7 +54,8 @@ pub(crate) fn plan(lists: Lists<'_>) -> Plan {
 }
 
 fn plan_all(lists: Lists<'_>) -> Plan {
-    let mut planner = Planner { lists, plan: Plan::default(), linked: Vec::new(), bytes: 0 };
+    let mut planner =
+        Planner { lists, plan: Plan::default(), linked: Vec::new(), repositories: HashMap::new(), bytes: 0 };
     let left = match lists.left {
         Some(left) => Left::As(left.folder(b"")),
         None => Left::Unasked,
@@ -68,6 +71,8 @@ struct Planner<'a> {
     plan: Plan,
     /// Files with several names, now or then, that may be changed.
     linked: Vec<Vec<u8>>,
+    /// Whether all that names objects in a repository is what the call left.
+    repositories: HashMap<Vec<u8>, bool>,
     /// What the deed that is being planned writes.
     bytes: u64,
 }
@@ -98,7 +103,7 @@ impl<'a> Planner<'a> {
             }
             return false;
         }
-        let known: std::collections::HashMap<&[u8], Seen<'a>> = match left {
+        let known: HashMap<&[u8], Seen<'a>> = match left {
             Left::As(Some(left)) => left.iter().map(|seen| (seen.name, seen)).collect(),
             Left::As(None) | Left::Unasked => Default::default(),
         };
@@ -248,6 +253,9 @@ impl<'a> Planner<'a> {
         if !have.entry.is_held() {
             return self.keep(path, KeptBecause::NotHeld);
         }
+        if self.may_be_named(&path) {
+            return false;
+        }
         let told = self.plan.told.len();
         if is_folder(&have) {
             let view = self.lists.have.folder(&path);
@@ -265,6 +273,15 @@ impl<'a> Planner<'a> {
             self.tell_all(&path, self.lists.have, Change::Added);
         }
         self.add(Deed::Remove, path, None, Some(have), told)
+    }
+
+    /// May something name an object that the call added to a repository? Whoever worked on there since may need it; nobody
+    /// misses it when it goes, and git itself removes what nothing names.
+    fn may_be_named(&mut self, path: &[u8]) -> bool {
+        let (Some(left), Some(git)) = (self.lists.left, repository::of_object(path)) else { return false };
+        let Lists { have, excused, .. } = self.lists;
+        let is_as_left = || repository::is_as_left(git, left, have, excused);
+        !*self.repositories.entry(git.to_vec()).or_insert_with(is_as_left)
     }
 
     /// May all of a folder go? Only if all of it is saved, and in an undo, if all of it is what the call left.

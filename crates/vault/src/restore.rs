@@ -20,7 +20,6 @@ use crate::git_index;
 use crate::git_paths::is_git_index;
 use crate::journal::Journal;
 use crate::manifest::{Manifest, Seen, is_at_or_below};
-use crate::mounts::Mounts;
 use crate::pack::Packs;
 use crate::plan::{self, Lists, to_path};
 use crate::prepare::{self, Prepared, Preparing};
@@ -171,8 +170,9 @@ impl Restore<'_> {
         let refused = self.behind_links();
         plan.refuse(|op| refused.iter().any(|scope| is_at_or_below(&op.path, scope)));
         if plan.ops.iter().any(moves_folder) {
-            let mounts = Mounts::now();
-            plan.refuse(|op| moves_folder(op) && mounts.is_any_in(&op.path));
+            let scopes: Vec<Vec<u8>> = self.want.scopes().iter().map(|scope| scope.name.to_vec()).collect();
+            let mounts = tree::mounts_below(&scopes);
+            plan.refuse(|op| moves_folder(op) && mounts.iter().any(|mount| is_at_or_below(mount, &op.path)));
         }
         plan
     }

@@ -12,7 +12,7 @@ const SMALL: u64 = 1 << 20;
 
 /// A repository, as it is seen from a folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// The top of the work tree, or the repository itself where it has none.
     top: PathBuf,
     /// The folders that git keeps its things in: that of the work tree, and the one it shares with others.
@@ -21,8 +21,8 @@ pub(super) struct Repository {
 
 impl Repository {
     /// The repository around a folder.
-    pub(super) fn around(folder: &Path) -> Option<Repository> {
-        let folder = fs::canonicalize(folder).ok()?;
+    pub(crate) fn around(folder: &Path) -> Option<Repository> {
+        let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         folder.ancestors().take(FOLDERS_UP).find_map(Repository::at)
     }
 
@@ -48,7 +48,7 @@ impl Repository {
     }
 
     /// The top of the work tree.
-    pub(super) fn top(&self) -> &Path {
+    pub(crate) fn top(&self) -> &Path {
         &self.top
     }
 
@@ -88,6 +88,11 @@ fn work_tree(own: &Path) -> Option<PathBuf> {
         key.trim().eq_ignore_ascii_case("worktree").then(|| value.trim().trim_matches('"').to_owned())
     })?;
     fs::canonicalize(own.join(named)).ok().filter(|folder| folder.is_dir())
+}
+
+/// What git only adds to, unless it is told to clear up: the content of files and commits, and the repositories of submodules.
+pub(super) fn spared(kept: &Path) -> impl Iterator<Item = PathBuf> {
+    ["objects", "lfs", "modules"].into_iter().map(|name| kept.join(name))
 }
 
 /// A folder that a line of a file names, relative to where the file is.

@@ -270,3 +270,38 @@ fn what_somebody_staged_since_is_kept() {
     let undone = house.undo(id);
     assert!(house.kept(&undone).contains(&".git/index ChangedSince".to_owned()), "{:?}", house.kept(&undone));
 }
+
+/// What an agent's commit leaves behind, what somebody does then, and whether the repository is whole after an undo.
+#[track_caller]
+fn check_commit(since: impl FnOnce(&House)) {
+    let house = House::new();
+    git(&house, &["init", "-q"]);
+    house.write("a", "A0");
+    house.write("b", "B0");
+    git(&house, &["add", "."]);
+    git(&house, &["commit", "-qm", "first"]);
+    house.write("a", "A1");
+    let id = house.call(|| git(&house, &["commit", "-qam", "by the agent"]));
+    since(&house);
+    house.undo(id);
+    git(&house, &["fsck", "--strict"]);
+    git(&house, &["log", "--all"]);
+    git(&house, &["status"]);
+}
+
+#[test]
+fn a_repository_is_whole_after_an_undo_whatever_was_done_since() {
+    check_commit(|_| {});
+    check_commit(|house| {
+        house.write("b", "B1");
+        git(house, &["commit", "-qam", "by hand"]);
+    });
+    check_commit(|house| {
+        house.write("b", "B1");
+        git(house, &["add", "b"]);
+    });
+    check_commit(|house| git(house, &["branch", "keep"]));
+    check_commit(|house| git(house, &["tag", "kept"]));
+    check_commit(|house| git(house, &["switch", "-qc", "other"]));
+    check_commit(|house| git(house, &["commit", "-q", "--amend", "-m", "amended"]));
+}
