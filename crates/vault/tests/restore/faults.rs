@@ -142,6 +142,8 @@ fn begin(house: &House, id: SnapshotId) -> PathBuf {
     let restore = || house.vault.restore(id, &house.choice(&[]), &BreaksDown);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(restore)).unwrap_err();
     assert!(house.vault.awaits_recovery());
+    // A process that another test starts at this moment has our locks until it is what it shall be.
+    std::thread::sleep(Duration::from_millis(300));
     let stage = fs::read_dir(house.vault.folder().join("stages")).unwrap().next().unwrap();
     stage.unwrap().path()
 }
