@@ -184,7 +184,8 @@ fn a_stage_without_a_journal_is_rubbish() {
     fs::write(stage.join("0"), "half made").unwrap();
     let above = house.tree.parent().unwrap();
     // Noted by its inode, or by none where it was about to be made; with something in it or not; and is it removed?
-    let cases: [(&str, fn(u64) -> String, bool, bool); 6] = [
+    type Written = fn(u64) -> String;
+    let cases: [(&str, Written, bool, bool); 6] = [
         (".unstuck-restore-made", |inode| inode.to_string(), true, true),
         (".unstuck-restore-about-to-be", |_| String::new(), false, true),
         (".unstuck-restore-about-to-be-in-use", |_| String::new(), true, false),
