@@ -3,7 +3,7 @@
 //! It looks at names, links and a few small files of git, and never runs or changes anything. A folder that is too much to
 //! be taken as a whole (`/`, the home, `/usr`) is never widened to: it is said, so that somebody can be asked.
 
-mod git;
+pub(crate) mod git;
 mod patterns;
 #[cfg(test)]
 mod tests;

@@ -120,6 +120,12 @@ pub(crate) enum CommandError {
     NotProtected { asked: String },
     #[error("there is nothing to undo here")]
     NothingToUndo { elsewhere: Option<String> },
+    #[error("all calls here whose snapshots are kept are undone, or changed nothing")]
+    UndoneAsFarAsKept { per_target: usize },
+    #[error("{id} was taken by hand: there is no call behind it to undo")]
+    NoCallBehind { id: SnapshotId },
+    #[error("{} is neither in {id} nor there now", path.display())]
+    NeitherThenNorNow { id: SnapshotId, path: PathBuf },
     #[error("{id} was undone already: what was there before is in {by}")]
     AlreadyUndone { id: SnapshotId, by: SnapshotId },
     #[error("there is nothing to redo")]
@@ -193,6 +199,7 @@ impl CommandError {
             | CommandError::NoPerson
             | CommandError::InsideAgent { .. }
             | CommandError::NoSuchPath { .. }
+            | CommandError::NeitherThenNorNow { .. }
             | CommandError::Vault(VaultError::TooWide { .. }) => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
@@ -204,6 +211,8 @@ impl CommandError {
             | CommandError::NotInSnapshot { .. }
             | CommandError::NotProtected { .. }
             | CommandError::NothingToUndo { .. }
+            | CommandError::UndoneAsFarAsKept { .. }
+            | CommandError::NoCallBehind { .. }
             | CommandError::AlreadyUndone { .. }
             | CommandError::NothingToRedo
             | CommandError::Vault(

@@ -20,7 +20,7 @@ const LABEL: usize = 48;
 /// How somebody names a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// The newest that a person or a call took; what a restore saved counts only where there is nothing else.
+    /// The newest that a person or a call took, not what a restore saved.
     Latest,
     Id(SnapshotId),
 }
@@ -40,8 +40,7 @@ impl Named {
             Named::Id(id) => Ok(vault.snapshot(id)?),
             Named::Latest => {
                 let is_taken = |snapshot: &Snapshot| !matches!(snapshot.origin, Origin::Restore { .. });
-                let latest = vault.snapshots()?.into_iter().max_by_key(|one| (is_taken(one), one.id));
-                latest.ok_or(CommandError::NoSnapshot)
+                vault.snapshots()?.into_iter().rfind(is_taken).ok_or(CommandError::NoSnapshot)
             }
         }
     }
@@ -208,6 +207,15 @@ pub(crate) fn why(snapshot: &Snapshot, lang: Lang) -> String {
         }
         (Origin::Restore { of }, Lang::En) => format!("before {of} was restored"),
         (Origin::Restore { of }, Lang::Zh) => format!("恢复 {of} 之前"),
+    }
+}
+
+/// The same with when it was, and its name: `#12 rm -rf src, 2 min ago (s8)`.
+pub(crate) fn told(snapshot: &Snapshot, now: u64, lang: Lang) -> String {
+    let (why, ago, id) = (why(snapshot, lang), moment::ago(millis(snapshot.at), now, lang), snapshot.id);
+    match lang {
+        Lang::En => format!("{why}, {ago} ({id})"),
+        Lang::Zh => format!("{why}，{ago}（{id}）"),
     }
 }
 

@@ -12,7 +12,7 @@ const SMALL: u64 = 1 << 20;
 
 /// A repository, as it is seen from a folder in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// The top of the work tree, or the repository itself where it has none.
     top: PathBuf,
     /// The folders that git keeps its things in: that of the work tree, and the one it shares with others.
@@ -21,7 +21,7 @@ pub(super) struct Repository {
 
 impl Repository {
     /// The repository around a folder.
-    pub(super) fn around(folder: &Path) -> Option<Repository> {
+    pub(crate) fn around(folder: &Path) -> Option<Repository> {
         let folder = fs::canonicalize(folder).ok()?;
         folder.ancestors().take(FOLDERS_UP).find_map(Repository::at)
     }
@@ -48,17 +48,17 @@ impl Repository {
     }
 
     /// The top of the work tree.
-    pub(super) fn top(&self) -> &Path {
+    pub(crate) fn top(&self) -> &Path {
         &self.top
     }
 
     /// The folders that git keeps its things in.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
         self.kept.iter()
     }
 
     /// The work tree, and those folders.
-    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
         let outside = |kept: &&PathBuf| !kept.starts_with(&self.top);
         std::iter::once(&self.top).chain(self.kept.iter().filter(outside))
     }

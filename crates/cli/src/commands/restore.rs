@@ -59,7 +59,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RestoreArgs) -> Result<Ex
         safe.note_restored(&snapshot, &restored, Why::Restore);
         safe.expire(&vault);
     }
-    restored_page::tell(ui, &restored, Why::Restore, args.dry_run, args.json)
+    restored_page::tell(ui, &snapshot, &restored, Why::Restore, args.dry_run, args.json)
 }
 
 /// The paths that are meant, each of which the snapshot must cover at least in part.

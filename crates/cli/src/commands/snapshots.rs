@@ -12,8 +12,7 @@ use crate::removed::{self, counted};
 use crate::safe::{Safe, Why};
 use crate::snapshot_page::{self, Named, WireSnapshot, parse_named, shown, text};
 use crate::ui::Ui;
-use crate::undoable::is_around;
-use crate::whereabouts;
+use crate::whereabouts::Here;
 
 /// How many damaged files are listed for people.
 const LISTED: usize = 50;
@@ -60,7 +59,7 @@ enum Action {
         /// s41, 41 or latest
         #[arg(value_name = "ID", value_parser = parse_named)]
         id: Named,
-        /// No longer keep it for ever
+        /// No longer keep it for ever; not for agents
         #[arg(long)]
         off: bool,
         /// The snapshot as it stands then, as one JSON object
@@ -106,7 +105,13 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotsArgs) -> Result<
     match &args.action {
         None => list(ui, cellar, &safe.existing()?, args),
         Some(Action::Check { id, json }) => check(ui, &safe.existing()?, *id, *json),
-        Some(Action::Pin { id, off, json }) => pin(ui, &safe.at_work()?, *id, !off, *json),
+        Some(Action::Pin { id, off, json }) => {
+            // What is no longer pinned may expire at once.
+            if *off {
+                person::must_not_be_an_agent()?;
+            }
+            pin(ui, &safe.at_work()?, *id, !off, *json)
+        }
         Some(Action::Drop { ids, json }) => {
             person::must_not_be_an_agent()?;
             drop_them(ui, &safe, ids, *json)
@@ -122,8 +127,8 @@ fn list(
 ) -> Result<ExitStatus, CommandError> {
     let mut snapshots = vault.snapshots()?;
     if args.here {
-        let here = whereabouts::project(cellar.home())?;
-        snapshots.retain(|snapshot| is_around(snapshot, &here));
+        let here = Here::new(cellar.home())?;
+        snapshots.retain(|snapshot| here.is_concerned_by(snapshot));
     }
     snapshots.reverse();
     let lang = ui.lang();
