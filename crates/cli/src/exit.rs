@@ -126,6 +126,8 @@ pub(crate) enum CommandError {
     NoCallBehind { id: SnapshotId },
     #[error("{} is neither in {id} nor there now", path.display())]
     NeitherThenNorNow { id: SnapshotId, path: PathBuf },
+    #[error("{id} holds no file at {}", path.display())]
+    NoFileHeld { id: SnapshotId, path: PathBuf },
     #[error("{id} was undone already: what was there before is in {by}")]
     AlreadyUndone { id: SnapshotId, by: SnapshotId },
     #[error("there is nothing to redo")]
@@ -213,6 +215,7 @@ impl CommandError {
             | CommandError::NothingToUndo { .. }
             | CommandError::UndoneAsFarAsKept { .. }
             | CommandError::NoCallBehind { .. }
+            | CommandError::NoFileHeld { .. }
             | CommandError::AlreadyUndone { .. }
             | CommandError::NothingToRedo
             | CommandError::Vault(

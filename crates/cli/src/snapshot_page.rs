@@ -164,6 +164,18 @@ pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// A path on one line from which it can be told exactly: what would end the line is written as an escape.
+pub(crate) fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for sign in path.to_string_lossy().chars() {
+        match sign {
+            '\n' | '\r' | '\t' => text.extend(sign.escape_default()),
+            sign => text.push(sign),
+        }
+    }
+    plain::line(&text).into_owned()
+}
+
 /// A path as it may be shown.
 pub(crate) fn shown(path: &Path) -> String {
     plain::line(&path.to_string_lossy()).into_owned()
@@ -193,6 +205,59 @@ pub(crate) fn table<'a>(
     }));
     let sides = [Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
     columns::table(&sides, &rows)
+}
+
+/// All that is known of one, for people.
+pub(crate) fn page(snapshot: &Snapshot, now: u64, lang: Lang) -> String {
+    let say = |en: &str, zh: &str| match lang {
+        Lang::En => en.to_owned(),
+        Lang::Zh => zh.to_owned(),
+    };
+    let (id, at) = (snapshot.id, millis(snapshot.at));
+    let new = removed::size(snapshot.stored);
+    let mut rows = vec![
+        [say("when", "时间"), format!("{} ({})", moment::ago(at, now, lang), time::iso(at))],
+        [say("why", "原因"), why(snapshot, lang)],
+        [
+            say("holds", "内容"),
+            match lang {
+                Lang::En => {
+                    let paths = removed::counted(snapshot.entries, ["path", "paths"]);
+                    format!("{paths}, {} ({new} new)", removed::size(snapshot.bytes))
+                }
+                Lang::Zh => {
+                    format!("{} 个路径，{}（新增 {new}）", snapshot.entries, removed::size(snapshot.bytes))
+                }
+            },
+        ],
+    ];
+    if let Origin::Call { key, session, row, .. } = &snapshot.origin {
+        let call = format!("{key} · {session} · {row}");
+        rows.push([say("call", "调用"), plain::line(&call).into_owned()]);
+        let after = match (snapshot.concluded, snapshot.changed) {
+            (false, _) => say("end unknown", "结束状态未知"),
+            (true, Some(false)) => say("nothing changed", "没有改动"),
+            (true, Some(true) | None) => say("recorded: the call changed something", "已记录：调用有改动"),
+        };
+        rows.push([say("after it", "之后"), after]);
+    }
+    let marks = marks(snapshot, lang);
+    if !marks.is_empty() {
+        rows.push([say("marks", "标记"), marks]);
+    }
+    for (number, scope) in snapshot.scopes.iter().enumerate() {
+        let head = if number == 0 { say("covers", "范围") } else { String::new() };
+        rows.push([head, escaped(&scope.path)]);
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.to_vec()).collect();
+    let body = columns::table(&[Side::Left, Side::Left], &rows);
+    let next = match lang {
+        Lang::En => {
+            format!("`unstuck snapshots files {id}` lists it, `unstuck diff {id}` shows what changed since\n")
+        }
+        Lang::Zh => format!("`unstuck snapshots files {id}` 列出内容，`unstuck diff {id}` 显示之后的改动\n"),
+    };
+    format!("{id}\n{body}{}{next}", not_held(snapshot, lang))
 }
 
 /// Why it was taken, in few words: `#12 rm -rf src`, `by hand: before the upgrade`, `before s3 was restored`.

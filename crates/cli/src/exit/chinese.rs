@@ -57,6 +57,7 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::UndoneAsFarAsKept { .. } => {
             "这里保留有快照的调用都已撤销，或没有改动任何内容".to_owned()
         }
+        CommandError::NoFileHeld { id, path } => format!("{id} 中 {} 处没有文件", path.display()),
         CommandError::NoCallBehind { id } => format!("{id} 是手动创建的：没有可撤销的调用"),
         CommandError::NeitherThenNorNow { id, path } => {
             format!("{id} 中没有 {}，现在也不存在", path.display())

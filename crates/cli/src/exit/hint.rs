@@ -216,6 +216,10 @@ impl CommandError {
                     "同一路径只保留最新的 {per_target} 个快照，更早的会过期：`unstuck config explain vault.per-target`"
                 ),
             ),
+            CommandError::NoFileHeld { id, .. } => say(
+                &format!("`unstuck snapshots files {id}` lists what it holds"),
+                &format!("`unstuck snapshots files {id}` 列出它包含的内容"),
+            ),
             CommandError::NoCallBehind { id } => say(
                 &format!("`unstuck restore {id}` brings all of it back"),
                 &format!("`unstuck restore {id}` 可全部恢复"),
