@@ -129,7 +129,10 @@ fn what_a_person_saved_has_no_call_to_undo() {
 fn a_linked_work_tree_finds_what_was_done_to_its_repository() {
     let world = project().with("app/.git/HEAD", "ref: refs/heads/main\n").with("wt/a", "a");
     let own = world.path("app/.git/worktrees/wt");
-    fs::create_dir_all(&own).unwrap();
+    let git = world.path("app/.git");
+    for folder in [own.clone(), git.join("objects"), git.join("refs")] {
+        fs::create_dir_all(folder).unwrap();
+    }
     fs::write(own.join("HEAD"), "ref: refs/heads/b\n").unwrap();
     fs::write(own.join("commondir"), "../..\n").unwrap();
     fs::write(world.path("wt/.git"), format!("gitdir: {}\n", own.display())).unwrap();
