@@ -8,11 +8,17 @@ mod patterns;
 #[cfg(test)]
 mod tests;
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
-use unstuck_judge::risk::{At, Folder, Risk, Target};
+use unstuck_judge::risk::{At, Folder, PLACES, Risk, Target};
 use unstuck_vault::Rebuildable;
+
+use crate::whereabouts;
 
 /// How many files a pattern may stand for; past it, the folder that holds them is taken.
 const MATCHES_MAX: usize = 4_096;
@@ -68,8 +74,8 @@ const WIDE: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Folders whose files are no files.
-const UNREAL: &[&str] = &["/dev", "/proc", "/sys"];
+/// Folders whose files are no files. In `/dev`, some are.
+const UNREAL: &[&str] = &["/proc", "/sys"];
 
 /// What of this machine a call puts at risk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +88,8 @@ pub(crate) enum AtRisk {
         paths: Vec<PathBuf>,
         /// What becomes of folders in them that can be made again.
         rebuildable: Rebuildable,
+        /// What in them the call leaves as it is.
+        spared: Vec<PathBuf>,
     },
     /// More than can be taken as a whole.
     TooWide {
@@ -92,12 +100,41 @@ pub(crate) enum AtRisk {
 
 /// Finds what `risk` means for a call that is made in `cwd`, an absolute path.
 pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>) -> AtRisk {
-    let mut look = Look { cwd, home, there: Vec::new(), made: Vec::new(), rebuildable: false };
+    with_variables(risk, cwd, home, &|name| env::var_os(name))
+}
+
+/// The same, with the variables of the shell that the call is made in.
+fn with_variables(
+    risk: &Risk,
+    cwd: &Path,
+    home: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> AtRisk {
+    let mut look = Look {
+        cwd,
+        home,
+        variable,
+        there: Vec::new(),
+        made: Vec::new(),
+        kept_by_git: Vec::new(),
+        rebuildable: false,
+    };
     for target in risk.targets() {
         if let Err(TooWide(path)) = look.at(target) {
             return AtRisk::TooWide { path };
         }
     }
+    let whole = look.there.clone();
+    let mut spared = Vec::new();
+    for folder in std::mem::take(&mut look.kept_by_git) {
+        spared.extend(git::spared(&folder));
+        if let Err(TooWide(path)) = look.keep(folder) {
+            return AtRisk::TooWide { path };
+        }
+    }
+    // What another part of the call puts at risk is not spared, nor what holds something of that.
+    let is_whole = |path: &Path| whole.iter().any(|whole| path.starts_with(whole));
+    spared.retain(|path| !is_whole(path) && !look.there.iter().any(|there| there.starts_with(path)));
     if look.there.is_empty() {
         return AtRisk::Nothing;
     }
@@ -106,7 +143,7 @@ pub(crate) fn at_risk(risk: &Risk, cwd: &Path, home: Option<&Path>) -> AtRisk {
     paths.sort();
     paths.dedup();
     let rebuildable = if look.rebuildable { Rebuildable::Taken } else { Rebuildable::LeftOut };
-    AtRisk::Scopes { paths, rebuildable }
+    AtRisk::Scopes { paths, rebuildable, spared }
 }
 
 /// A folder that is too much to be taken as a whole.
@@ -116,10 +153,13 @@ struct TooWide(PathBuf);
 struct Look<'a> {
     cwd: &'a Path,
     home: Option<&'a Path>,
+    variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// Paths that are there.
     there: Vec<PathBuf>,
     /// Paths that are not, and that the call would make.
     made: Vec<PathBuf>,
+    /// Folders of git, of which only what it does not merely add to is at risk.
+    kept_by_git: Vec<PathBuf>,
     rebuildable: bool,
 }
 
@@ -153,6 +193,10 @@ impl Look<'_> {
                     self.add(path, target)?;
                 }
             }
+            At::GitState { from } => {
+                let repository = self.folder(from).and_then(|folder| git::Repository::around(&folder));
+                self.kept_by_git.extend(repository.iter().flat_map(git::Repository::kept).cloned());
+            }
             At::Named { from, names } => {
                 let Some(folder) = self.folder(from) else { return Ok(()) };
                 for path in self.named(&folder, names)? {
@@ -161,7 +205,7 @@ impl Look<'_> {
             }
             At::Workspace { from } => {
                 let Some(folder) = self.folder(from) else { return Ok(()) };
-                self.add(&workspace(&folder), target)?;
+                self.add(&whereabouts::project_of(&folder, self.home), target)?;
             }
         }
         self.rebuildable |= target.rebuildable && self.there.len() > before;
@@ -174,16 +218,27 @@ impl Look<'_> {
         for step in &folder.steps {
             // A shell takes `..` for the folder above by name, also behind a link.
             let next = by_name(&self.join(&at, &step.to));
-            match next.is_dir() {
-                true => at = next,
-                false if step.or_stay => {}
-                false => return None,
+            match fs::metadata(&next) {
+                Ok(found) if found.is_dir() => at = next,
+                // Others than us may be able to enter it.
+                Err(error) if !says_absent(&error) => at = next,
+                Ok(_) | Err(_) if step.or_stay => {}
+                Ok(_) | Err(_) => return None,
             }
         }
         Some(at)
     }
 
     fn join(&self, folder: &Path, path: &str) -> PathBuf {
+        for name in PLACES {
+            let rest = path.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            if let Some(rest) = rest {
+                // A variable that is not set is an empty word.
+                let mut place = (self.variable)(name.trim_start_matches('$')).unwrap_or_default();
+                place.push(rest);
+                return folder.join(place);
+            }
+        }
         match (path.strip_prefix('~'), self.home) {
             (Some(""), Some(home)) => home.to_owned(),
             (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
@@ -197,19 +252,36 @@ impl Look<'_> {
         if UNREAL.iter().any(|folder| place.starts_with(folder) && place != Path::new(folder)) {
             return Ok(());
         }
-        let Ok(found) = fs::symlink_metadata(&place) else {
-            if !target.only_if_there {
-                self.made.push(place);
+        let found = match fs::symlink_metadata(&place) {
+            Ok(found) => found,
+            Err(error) if says_absent(&error) => {
+                if !target.only_if_there {
+                    self.made.push(place);
+                }
+                return Ok(());
             }
-            return Ok(());
+            Err(_) => {
+                self.there.extend(closed_folder(&place));
+                return Ok(());
+            }
         };
         if found.is_symlink()
             && target.through_links
             && let Ok(end) = fs::canonicalize(&place)
         {
-            self.keep(end)?;
+            self.keep_file(end)?;
         }
-        self.keep(place)
+        self.keep_file(place)
+    }
+
+    /// Keeps what is a file or a folder. A disk is too much, and what is written to other devices is nowhere afterwards.
+    fn keep_file(&mut self, path: PathBuf) -> Result<(), TooWide> {
+        let kind = fs::symlink_metadata(&path).map(|found| found.file_type());
+        match kind {
+            Ok(kind) if kind.is_block_device() => Err(TooWide(path)),
+            Ok(kind) if kind.is_char_device() => Ok(()),
+            Ok(_) | Err(_) => self.keep(path),
+        }
     }
 
     fn keep(&mut self, path: PathBuf) -> Result<(), TooWide> {
@@ -229,7 +301,7 @@ impl Look<'_> {
     fn matches(&self, folder: &Path, pattern: &str, hidden: bool) -> Result<Vec<PathBuf>, TooWide> {
         let whole = self.join(folder, pattern);
         let mut found: Vec<PathBuf> =
-            fs::symlink_metadata(&whole).map(|_| whole.clone()).into_iter().collect();
+            Some(&whole).filter(|path| is_there(path)).into_iter().cloned().collect();
         let is_fixed = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
         let holder: PathBuf = whole.components().take_while(is_fixed).collect();
         let first = whole.components().find(|part| !is_fixed(part));
@@ -243,9 +315,9 @@ impl Look<'_> {
             found.push(holder);
             return Ok(found);
         };
-        // Who looks through all folders may look long: what holds them is as good.
+        // Who looks through all folders may look long: what holds them is as good, also behind a link.
         if rest.contains("**") {
-            found.push(holder);
+            found.push(holder.join(""));
             return Ok(found);
         }
         let Some(matches) = patterns::matching(Path::new(start), rest, hidden, MATCHES_MAX) else {
@@ -285,7 +357,7 @@ impl Look<'_> {
             true if found.len() <= MATCHES_MAX => found.iter().map(inside).collect(),
             true | false => vec![to_path.clone()],
         };
-        if !places.iter().any(|place| fs::symlink_metadata(place).is_ok()) {
+        if !places.iter().any(|place| is_there(place)) {
             return Ok(());
         }
         for place in &places {
@@ -312,7 +384,7 @@ impl Look<'_> {
                     false => vec![each.join(name)],
                 };
                 let before = found.len();
-                found.extend(here.into_iter().filter(|path| fs::symlink_metadata(path).is_ok()));
+                found.extend(here.into_iter().filter(|path| is_there(path)));
                 if found.len() > before {
                     break;
                 }
@@ -322,10 +394,20 @@ impl Look<'_> {
     }
 }
 
-/// The project that a folder is in: the work tree of its repository, or the folder alone.
-fn workspace(folder: &Path) -> PathBuf {
-    git::Repository::around(folder)
-        .map_or_else(|| folder.to_owned(), |repository| repository.top().to_owned())
+/// Does it say that nothing is there, or that nothing can be of that name? Anything else may hide something.
+fn says_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or_else(|error| !says_absent(&error), |_| true)
+}
+
+/// The folder on the way to a path that we may not look into. It is taken for the path, so that whoever takes it says so; since
+/// nothing in it can be read, it is never too much.
+fn closed_folder(path: &Path) -> Option<PathBuf> {
+    path.ancestors().skip(1).find(|above| fs::symlink_metadata(above).is_ok()).map(Path::to_owned)
 }
 
 /// Whether a path is written with `.` or `..` as its last part, which a `Path` does not tell.

@@ -1,7 +1,8 @@
 //! The way down to the safe: which folder, within what bounds, and the word in the timeline of what was done there. What is in
 //! it is the safe's own business.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use glob::Pattern;
@@ -136,8 +137,16 @@ impl<'a> Safe<'a> {
     /// Patterns of paths that are never taken: what the settings name, and all that is ours. A database that is in use must not
     /// be put back under those who use it.
     pub(crate) fn never(&self) -> Vec<String> {
-        let own = self.cellar.folder().ok().and_then(|folder| Some(Pattern::escape(folder.to_str()?)));
-        self.settings.never.iter().cloned().chain(own).collect()
+        // Whoever walks through folders sees real places.
+        let own = self.cellar.folder().ok();
+        let own = own.map(|folder| fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()));
+        self.settings.never.iter().cloned().chain(own.and_then(|folder| pattern_of(&folder))).collect()
+    }
+
+    /// The same, and what a call spares.
+    pub(crate) fn never_but_also(&self, spared: &[PathBuf]) -> Vec<String> {
+        let spared = spared.iter().filter_map(|path| pattern_of(path));
+        self.never().into_iter().chain(spared).collect()
     }
 
     /// Takes a snapshot. Where there is no room, what has expired goes, and then the oldest ones for the one that is wanted now.
@@ -243,4 +252,9 @@ impl<'a> Safe<'a> {
             }),
         );
     }
+}
+
+/// The pattern of a path that is meant as it is.
+fn pattern_of(path: &Path) -> Option<String> {
+    Some(Pattern::escape(path.to_str()?))
 }

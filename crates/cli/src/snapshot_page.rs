@@ -348,8 +348,8 @@ fn reason(reason: GapReason, lang: Lang) -> &'static str {
     match (reason, lang) {
         (GapReason::Rebuildable, Lang::En) => "can be made again; --all takes it",
         (GapReason::Rebuildable, Lang::Zh) => "可重新生成；--all 可一并保存",
-        (GapReason::Never, Lang::En) => "never taken: vault.never",
-        (GapReason::Never, Lang::Zh) => "从不保存：vault.never",
+        (GapReason::Never, Lang::En) => "not at risk, or never taken: vault.never",
+        (GapReason::Never, Lang::Zh) => "不受影响，或从不保存：vault.never",
         (GapReason::Unreadable, Lang::En) => "could not be read",
         (GapReason::Unreadable, Lang::Zh) => "无法读取",
         (GapReason::Mounted, Lang::En) => "another file system",

@@ -19,14 +19,18 @@ pub(crate) fn folder() -> Result<PathBuf, CommandError> {
         .ok_or(CommandError::NoPlace(NoPlace::WorkingFolderGone))
 }
 
-/// What is worked on here: the git work tree that holds the working folder, or the folder itself. A home that is a repository,
-/// as some keep their settings, is no project.
+/// What is worked on here.
 pub(crate) fn project(home: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let folder = folder()?;
+    Ok(project_of(&folder()?, home))
+}
+
+/// What is worked on in a folder: the git work tree that holds it, or the folder itself. A home that is a repository, as some
+/// keep their settings, is no project.
+pub(crate) fn project_of(folder: &Path, home: Option<&Path>) -> PathBuf {
     let home = home.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
-    let is_project = |above: &&Path| home.as_deref().is_none_or(|home| !home.starts_with(above));
-    let tree = folder.ancestors().take_while(is_project).find(|above| above.join(".git").exists());
-    Ok(tree.map(Path::to_owned).unwrap_or(folder))
+    let is_project = |top: &Path| home.as_deref().is_none_or(|home| !home.starts_with(top));
+    let tree = Repository::around(folder).filter(|found| is_project(found.top()));
+    tree.map_or_else(|| folder.to_owned(), |found| found.top().to_owned())
 }
 
 /// What is worked on here, with all that belongs to it.

@@ -93,6 +93,7 @@ enum Takes {
     Folder,
     Repository,
     GitFolder,
+    GitState,
     Named,
     Workspace,
     Fields,

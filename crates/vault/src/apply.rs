@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{self, AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
@@ -358,24 +358,26 @@ impl Hands<'_> {
     }
 
     /// Is everything in a folder what was saved, nothing more and nothing less? A folder with a mount in it is refused.
-    fn is_whole_tree(&self, above: impl AsFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
-        let Some(list) = self.present.folder(path) else { return Ok(false) };
-        let folder = mounts::open_inside(above, slot, tree::FOLDER)?;
+    /// Each folder is opened on its own from the stage, however deep it lies: only so many can be open at a time.
+    fn is_whole_tree(&self, stage: &OwnedFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
+        let mut waiting = vec![(slot.to_vec(), path.to_vec())];
         let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
         let mut names = Vec::new();
-        tree::names(&folder, &mut buffer, &mut names)?;
-        drop(buffer);
-        if names.iter().filter(|byte| **byte == 0).count() != list.len() {
-            return Ok(false);
-        }
-        for seen in list.iter() {
-            match tree::entry(&folder, seen.name)? {
-                Some(now) if self.is_still(&now, &Old::of(&seen.entry)) => {}
-                Some(_) | None => return Ok(false),
-            }
-            let is_folder = seen.entry.kind() == Kind::Folder;
-            if is_folder && !self.is_whole_tree(&folder, seen.name, &join(path, seen.name))? {
+        while let Some((at, path)) = waiting.pop() {
+            let Some(list) = self.present.folder(&path) else { return Ok(false) };
+            let folder = mounts::open_inside(stage, &at, tree::FOLDER)?;
+            tree::names(&folder, &mut buffer, &mut names)?;
+            if names.iter().filter(|byte| **byte == 0).count() != list.len() {
                 return Ok(false);
+            }
+            for seen in list.iter() {
+                match tree::entry(&folder, seen.name)? {
+                    Some(now) if self.is_still(&now, &Old::of(&seen.entry)) => {}
+                    Some(_) | None => return Ok(false),
+                }
+                if seen.entry.kind() == Kind::Folder {
+                    waiting.push((join(&at, seen.name), join(&path, seen.name)));
+                }
             }
         }
         Ok(true)

@@ -2,14 +2,14 @@
 //! goes by its own number. The order makes it safe to be interrupted: first the snapshot, then its lists, then the contents;
 //! at any moment everything that a remaining snapshot needs is there.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::SystemTime;
 
 use crate::error::VaultError;
 use crate::expiry;
-use crate::folder::{Folder, Held, Hold, Number, Room};
+use crate::folder::{Folder, Held, Hold, Number, Room, open_own};
 use crate::manifest;
 use crate::needs::Needs;
 use crate::pack::Packs;
@@ -212,7 +212,7 @@ fn unneeded(folder: &Folder) -> Result<usize, VaultError> {
         let Some(at) = numbers.iter().position(|there| *there == number) else { continue };
         numbers.swap_remove(at);
         let mut beginning = [0; manifest::HEADER];
-        let read = File::open(folder.numbered(Room::Manifests, number))
+        let read = open_own(&folder.numbered(Room::Manifests, number))
             .and_then(|file| file.read_exact_at(&mut beginning, 0));
         waiting.extend(read.ok().and_then(|()| manifest::base_in(&beginning)));
     }

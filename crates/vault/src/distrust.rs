@@ -2,11 +2,10 @@
 //! about them changed; so what was known up to that check is not gone by any more, and what is damaged does not count as held.
 
 use std::collections::HashSet;
-use std::fs;
 
 use crate::entry::Hash;
 use crate::error::VaultError;
-use crate::folder::{Folder, Number, Room};
+use crate::folder::{Folder, Number, Room, read_own_text};
 
 /// What is not relied on.
 #[derive(Debug, Default)]
@@ -19,7 +18,7 @@ pub(crate) struct Distrust {
 impl Distrust {
     /// What earlier checks noted. A note that cannot be read names nothing.
     pub(crate) fn read(folder: &Folder) -> Distrust {
-        let text = fs::read_to_string(folder.distrusted()).unwrap_or_default();
+        let text = read_own_text(&folder.distrusted()).unwrap_or_default();
         let mut lines = text.lines();
         let upto = lines.next().and_then(|line| line.parse().ok()).unwrap_or(0);
         let hash = |line: &str| blake3::Hash::from_hex(line).ok().map(|hash| *hash.as_bytes());

@@ -104,13 +104,14 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// Makes an error of what the system said; a full disk has its own.
+    /// Makes an error of what the system said; a full disk has its own, and so has what is no file of ours.
     pub(crate) fn io(deed: &'static str, path: &Path) -> impl FnOnce(io::Error) -> VaultError {
         let path = path.to_owned();
         move |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 VaultError::DiskFull { path, needed: 0, free: 0 }
             }
+            io::ErrorKind::InvalidData => VaultError::Damaged { path },
             _ => VaultError::Io { deed, path, source },
         }
     }

@@ -2,14 +2,15 @@
 //! ever sees half of one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::error::VaultError;
 
@@ -104,7 +105,7 @@ impl Folder {
 
     fn check_format(&self) -> Result<(), VaultError> {
         let path = self.format_file();
-        let text = fs::read_to_string(&path).map_err(VaultError::io("read", &path))?;
+        let text = read_own_text(&path).map_err(VaultError::io("read", &path))?;
         match text.trim().parse() {
             Ok(FORMAT) => Ok(()),
             Ok(found) => Err(VaultError::TooNew { path, found, known: FORMAT }),
@@ -283,9 +284,9 @@ impl Desk<'_> {
     /// A number that is higher than all others.
     pub(crate) fn next(&self) -> Result<Number, VaultError> {
         let path = self.folder.path.join("counter");
-        let counted = match fs::read_to_string(&path) {
+        let counted = match read_own_text(&path) {
             Ok(text) => text.trim().parse().unwrap_or(0),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => 0,
             Err(error) => return Err(VaultError::io("read", &path)(error)),
         };
         // The counter is not waited for on its way to the disk: after a loss of power, what is there tells as well.
@@ -300,6 +301,34 @@ impl Desk<'_> {
             .map_err(VaultError::io("write", &path))?;
         Ok(next)
     }
+}
+
+/// Opens a file of the safe to read it. Whatever else stands there, and may have nobody at its other end, is damage
+/// (`InvalidData`).
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        // A link, or a socket.
+        Err(Errno::LOOP | Errno::NXIO) => return Err(io::ErrorKind::InvalidData.into()),
+        file => File::from(file?),
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Reads a file of the safe.
+pub(crate) fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open_own(path)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same, of a file that holds text.
+pub(crate) fn read_own_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_own(path)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 fn lock_file(path: &Path) -> Result<File, VaultError> {

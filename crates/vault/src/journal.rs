@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::deed::{Deed, FolderMark};
 use crate::entry::{Attributes, Entry, Moment};
 use crate::error::VaultError;
-use crate::folder::Folder;
+use crate::folder::{Folder, read_own};
 use crate::marks::Marks;
 use crate::plan::to_path;
 use crate::snapshot::SnapshotId;
@@ -136,7 +136,7 @@ impl Journal {
     /// Reads it; nothing where no restore is under way.
     pub(crate) fn read(folder: &Folder) -> Result<Option<Journal>, VaultError> {
         let path = folder.journal();
-        let text = match fs::read(&path) {
+        let text = match read_own(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.map_err(VaultError::io("read", &path))?,
         };

@@ -10,6 +10,7 @@ mod collect;
 mod compare;
 mod content;
 mod deed;
+mod depth;
 mod distrust;
 mod entry;
 mod error;

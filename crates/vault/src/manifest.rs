@@ -6,14 +6,13 @@
 //! then the two are read as one.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::entry::{Attributes, Entry, Flags, Hash, Moment};
 use crate::error::VaultError;
-use crate::folder::{Folder, Number, Room};
+use crate::folder::{Folder, Number, Room, read_own};
 
 const MAGIC: &[u8; 8] = b"USMANIF1";
 pub(crate) const HEADER: usize = 8 + 8 + 4 + 4 + 8;
@@ -137,7 +136,7 @@ impl Manifest {
         let mut next = Some(number);
         while let Some(number) = next {
             let path = folder.numbered(Room::Manifests, number);
-            let bytes = match fs::read(&path) {
+            let bytes = match read_own(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(VaultError::Damaged { path });
                 }

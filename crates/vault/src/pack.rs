@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::distrust::Distrust;
 use crate::entry::Hash;
 use crate::error::VaultError;
-use crate::folder::{Folder, Number, Room};
+use crate::folder::{Folder, Number, Room, open_own};
 
 const MAGIC: &[u8; 8] = b"USPACK_1";
 const END: &[u8; 8] = b"USPACKED";
@@ -226,7 +226,7 @@ impl Pack {
     /// Opens a pack. Where its index is damaged, what its headers still tell is used.
     pub(crate) fn open(path: PathBuf, number: Number) -> Result<Pack, VaultError> {
         let read = || -> io::Result<(File, Option<Vec<u8>>)> {
-            let file = File::open(&path)?;
+            let file = open_own(&path)?;
             let index = read_index(&file)?;
             Ok((file, index))
         };
@@ -265,7 +265,7 @@ impl Pack {
         let file = match self.file.get() {
             Some(file) => file,
             None => {
-                let file = File::open(&self.path).map_err(VaultError::io("open", &self.path))?;
+                let file = open_own(&self.path).map_err(VaultError::io("open", &self.path))?;
                 self.file.get_or_init(|| file)
             }
         };

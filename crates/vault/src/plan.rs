@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use crate::compare::{Chosen, Reach, change, has_same_owner, is_same, pairs, there};
 use crate::deed::{Deed, FolderMark, Op, Plan};
+use crate::depth;
 use crate::entry::{Entry, Flags, Kind};
 use crate::manifest::{FolderView, Manifest, Seen, join};
 use crate::marks::Marks;
@@ -49,6 +50,10 @@ enum Verdict {
 
 /// Works out what to do.
 pub(crate) fn plan(lists: Lists<'_>) -> Plan {
+    depth::with_room(|| plan_all(lists))
+}
+
+fn plan_all(lists: Lists<'_>) -> Plan {
     let mut planner =
         Planner { lists, plan: Plan::default(), linked: Vec::new(), repositories: HashMap::new(), bytes: 0 };
     let left = match lists.left {

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::compare::{Chosen, there};
 use crate::content;
 use crate::deed::{Deed, Op, Plan};
+use crate::depth;
 use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold, Room};
@@ -330,8 +331,9 @@ impl Restore<'_> {
         }
         let is_done = |number: &usize| !is_out.contains(number);
         let done = plan.ops.iter().enumerate().filter(|(number, _)| is_done(number)).map(|(_, op)| op);
+        let done: Vec<&Op> = done.collect();
         let (verified, strange) = match &finished.after {
-            Some(after) => verify(self.want, after, self.chosen, done),
+            Some(after) => depth::with_room(|| verify(self.want, after, self.chosen, done.iter().copied())),
             None => (0, Vec::new()),
         };
         let is_known: HashSet<PathBuf> = kept.iter().map(|kept| kept.path.clone()).collect();

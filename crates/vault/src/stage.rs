@@ -2,11 +2,13 @@
 //! rename. That is the safe where it can be, and else a hidden folder beside the tree, noted in the safe first so that
 //! nothing of it stays behind.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self as std_fs, DirBuilder};
+use std::hash::BuildHasher;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::entry::Kind;
 use crate::error::VaultError;
-use crate::folder::{Folder, Held, Number, Room};
+use crate::folder::{Folder, Held, Number, Room, read_own};
 use crate::mounts::{self, Home};
 use crate::plan::to_path;
 use crate::tree;
@@ -24,6 +26,8 @@ use crate::tree;
 const BESIDE: &str = ".unstuck-restore-";
 /// The note of what lies elsewhere. All other names in a stage are numbers.
 const NOTE: &str = "elsewhere";
+/// So many folders inside each other are open at a time.
+const DEEP: usize = 64;
 
 /// One folder in which things are made ready.
 #[derive(Debug)]
@@ -111,32 +115,33 @@ impl Stages {
         if Home::of(&folder).map_err(VaultError::io("look at", &shown))? != home {
             return Ok(false);
         }
-        let safe = &self.all[0].path;
-        let mark = blake3::hash(safe.as_os_str().as_bytes()).to_hex();
-        let number = safe.file_name().unwrap_or_default().to_string_lossy();
-        let path = shown.join(format!("{BESIDE}{number}-{}", &mark[..8]));
-        self.note(&path)?;
+        // Nobody can know the name beforehand, and put something of theirs there.
+        let path = shown.join(format!("{BESIDE}{:016x}", RandomState::new().hash_one(&shown)));
+        self.note(Noted { path: path.clone(), inode: None })?;
         let make = || -> io::Result<OwnedFd> {
             let name = path.file_name().unwrap_or_default();
             fs::mkdirat(&folder, name, Mode::RWXU)?;
             tree::open_child(&folder, name.as_bytes())
         };
         let folder = make().map_err(VaultError::io("make", &path))?;
+        let made = fs::fstat(&folder).map_err(|error| VaultError::io("look at", &path)(error.into()))?;
+        self.note(Noted { path: path.clone(), inode: Some(made.st_ino) })?;
         spread(&folder);
         self.all.push(Stage { path, folder });
         self.homes.push(home);
         Ok(true)
     }
 
-    /// Notes in the safe that something of ours is about to lie elsewhere.
-    fn note(&self, path: &Path) -> Result<(), VaultError> {
+    /// Notes in the safe that something of ours lies elsewhere, or is about to.
+    fn note(&self, new: Noted) -> Result<(), VaultError> {
         let note = self.all[0].path.join(NOTE);
         let write = || {
-            let mut paths = noted(&self.all[0].path)?;
-            paths.push(path.to_owned());
-            let lines: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
+            let mut all = noted(&self.all[0].path)?;
+            all.retain(|noted| noted.path != new.path);
+            all.push(new);
+            let lines: Vec<Vec<u8>> = all.iter().map(Noted::line).collect();
             let hidden = self.all[0].path.join(format!("{NOTE}-new"));
-            std_fs::write(&hidden, lines.join(&0))?;
+            std_fs::write(&hidden, lines.join(&0_u8))?;
             std_fs::File::open(&hidden)?.sync_all()?;
             std_fs::rename(&hidden, &note)
         };
@@ -217,29 +222,63 @@ pub(crate) fn is_elsewhere(error: &io::Error) -> bool {
     )
 }
 
-fn noted(stage: &Path) -> io::Result<Vec<PathBuf>> {
-    let text = match std_fs::read(stage.join(NOTE)) {
+/// Something of a stage that lies elsewhere.
+struct Noted {
+    path: PathBuf,
+    /// Nothing where it was about to be made.
+    inode: Option<u64>,
+}
+
+impl Noted {
+    fn line(&self) -> Vec<u8> {
+        let inode = self.inode.map(|inode| inode.to_string()).unwrap_or_default();
+        [inode.as_bytes(), b" ", self.path.as_os_str().as_bytes()].concat()
+    }
+
+    fn parse(line: &[u8]) -> Option<Noted> {
+        let space = line.iter().position(|byte| *byte == b' ')?;
+        let inode = str::from_utf8(&line[..space]).ok()?.parse().ok();
+        Some(Noted { path: to_path(&line[space + 1..]), inode })
+    }
+
+    /// Removes it if it is what we made; what was about to be made is empty, if it is ours.
+    fn remove(&self, above: &OwnedFd) -> io::Result<()> {
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        match self.inode {
+            Some(inode) if tree::entry(above, name)?.is_some_and(|now| now.inode == inode) => {
+                remove_tree(above, name)
+            }
+            Some(_) => Ok(()),
+            None => match fs::unlinkat(above, name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(()),
+                done => gone(done),
+            },
+        }
+    }
+}
+
+fn noted(stage: &Path) -> io::Result<Vec<Noted>> {
+    let text = match read_own(&stage.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text?,
     };
-    let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
-    Ok(lines.map(|line| PathBuf::from(std::ffi::OsString::from_vec(line.to_vec()))).collect())
+    Ok(text.split(|byte| *byte == 0).filter_map(Noted::parse).collect())
 }
 
 /// Removes what lies elsewhere of a stage.
 pub(crate) fn remove_elsewhere(folder: &Folder, number: Number) -> Result<(), VaultError> {
     let stage = folder.numbered(Room::Stages, number);
-    for path in noted(&stage).map_err(VaultError::io("read", &stage))? {
-        let name = path.file_name().unwrap_or_default().as_bytes();
-        if !name.starts_with(BESIDE.as_bytes()) {
+    for noted in noted(&stage).map_err(VaultError::io("read", &stage))? {
+        let path = &noted.path;
+        if !path.file_name().unwrap_or_default().as_bytes().starts_with(BESIDE.as_bytes()) {
             continue;
         }
         // Whatever cannot be reached any more cannot be removed either; it went with the folder that it was in.
         let above = match tree::open_folder(parent(path.as_os_str().as_bytes())) {
             Err(error) if is_elsewhere(&error) => continue,
-            above => above.map_err(VaultError::io("open", &path))?,
+            above => above.map_err(VaultError::io("open", path))?,
         };
-        remove_tree(&above, name).map_err(VaultError::io("remove", &path))?;
+        noted.remove(&above).map_err(VaultError::io("remove", path))?;
     }
     Ok(())
 }
@@ -259,27 +298,74 @@ pub(crate) fn remove_all(folder: &Folder, _alone: &Held) -> Result<(), VaultErro
 
 /// Removes something with everything in it, following no link and entering no mount. It is fine if it is gone.
 pub(crate) fn remove_tree(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
-    let folder = folder.as_fd();
-    let Some(entry) = tree::entry(folder, name)? else { return Ok(()) };
+    let Some(top) = open_to_remove(folder.as_fd(), name)? else { return Ok(()) };
+    let mut removal = Removal { top, lifted: Vec::new(), count: 0 };
+    removal.empty(removal.top.try_clone()?.as_fd(), 0)?;
+    while let Some(lifted) = removal.lifted.pop() {
+        removal.remove(removal.top.try_clone()?.as_fd(), &lifted, 0)?;
+    }
+    gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
+}
+
+/// Opens a folder whose content goes. What is no folder is gone then.
+fn open_to_remove(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<OwnedFd>> {
+    let Some(entry) = tree::entry(folder, name)? else { return Ok(None) };
     if entry.kind() != Kind::Folder {
-        return gone(fs::unlinkat(folder, name, AtFlags::empty()));
+        return gone(fs::unlinkat(folder, name, AtFlags::empty())).map(|()| None);
     }
     if entry.mode & 0o700 != 0o700 {
         let _it_is_no_mount = mounts::open_inside(folder, name, tree::FOLDER | OFlags::PATH)?;
         fs::chmodat(folder, name, Mode::RWXU, AtFlags::empty())?;
     }
-    let inner = mounts::open_inside(folder, name, tree::FOLDER)?;
-    let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
-    let mut names = Vec::new();
-    tree::names(&inner, &mut buffer, &mut names)?;
-    drop(buffer);
-    for inside in names.split(|byte| *byte == 0).filter(|inside| !inside.is_empty()) {
-        match fs::unlinkat(&inner, inside, AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) => remove_tree(&inner, inside)?,
-            done => gone(done)?,
+    mounts::open_inside(folder, name, tree::FOLDER).map(Some)
+}
+
+/// Only so many folders can be open at a time: one that lies deeper is lifted to the top, and removed from there.
+struct Removal {
+    top: OwnedFd,
+    lifted: Vec<Vec<u8>>,
+    count: u64,
+}
+
+impl Removal {
+    fn empty(&mut self, folder: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+        let mut buffer = vec![MaybeUninit::uninit(); 1 << 14];
+        let mut names = Vec::new();
+        tree::names(folder, &mut buffer, &mut names)?;
+        drop(buffer);
+        for inside in names.split(|byte| *byte == 0).filter(|inside| !inside.is_empty()) {
+            match fs::unlinkat(folder, inside, AtFlags::empty()) {
+                Err(Errno::ISDIR | Errno::PERM) => self.remove(folder, inside, depth)?,
+                done => gone(done)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, folder: BorrowedFd<'_>, name: &[u8], depth: usize) -> io::Result<()> {
+        let Some(inner) = open_to_remove(folder, name)? else { return Ok(()) };
+        if depth == DEEP {
+            return self.lift(folder, name);
+        }
+        self.empty(inner.as_fd(), depth + 1)?;
+        gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
+    }
+
+    fn lift(&mut self, folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
+        loop {
+            self.count += 1;
+            let lifted = format!("lifted-{}", self.count).into_bytes();
+            // An earlier removal may have been interrupted. A folder never takes the place of one that is not empty.
+            match fs::renameat(folder, name, &self.top, lifted.as_slice()) {
+                Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+                done => {
+                    done?;
+                    self.lifted.push(lifted);
+                    return Ok(());
+                }
+            }
         }
     }
-    gone(fs::unlinkat(folder, name, AtFlags::REMOVEDIR))
 }
 
 fn gone(done: rustix::io::Result<()>) -> io::Result<()> {

@@ -1,7 +1,6 @@
 //! A snapshot as it lies in the safe: one small file for each, a line of JSON and a line that tells whether it is whole.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::error::VaultError;
-use crate::folder::{Folder, Number, Room};
+use crate::folder::{Folder, Number, Room, read_own_text};
 use crate::snapshot::{Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
 
 /// A path, whatever its bytes are.
@@ -195,12 +194,9 @@ impl StoredSnapshot {
 
     pub(crate) fn read(folder: &Folder, id: SnapshotId) -> Result<StoredSnapshot, VaultError> {
         let path = folder.numbered(Room::Snapshots, id.0);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_own_text(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(VaultError::NoSuchSnapshot { id });
-            }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(VaultError::Damaged { path });
             }
             text => text.map_err(VaultError::io("read", &path))?,
         };

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::entry::{Attributes, Entry, Flags, HOLE, Hash};
 use crate::folder::{Folder, Hold, Number, Room};
+use crate::journal::Journal;
 use crate::manifest::{Listed, Listing, Writer};
 use crate::pack::{Batch, PackWriter, Packs};
 use crate::stored_snapshot::{Lists, StoredSnapshot};
@@ -468,12 +469,16 @@ fn what_was_never_finished_goes_and_nothing_that_is_not_ours() {
 fn nothing_goes_while_a_restore_waits_to_be_finished() {
     let safe = Safe::new();
     let (one, _) = safe.keep(&[("a", small("one"))], None);
-    // The system does not let it be read.
-    fs::create_dir(safe.folder.journal()).unwrap();
+    // What it had made ready is on a disk that is away.
+    fs::create_dir(safe.folder.numbered(Room::Stages, one.0)).unwrap();
+    let stages = ["here", "/away/.unstuck-restore-1"].map(PathBuf::from).to_vec();
+    let (undone, above, steps, folders, made) = Default::default();
+    let journal = Journal { saved: one, now: now(), undone, stages, above, steps, folders, made };
+    journal.write(&safe.folder).unwrap();
     let none = Retention { per_target: 0, ..FOREVER };
-    assert!(matches!(safe.vault().collect(&none, now(), &Unwatched), Err(VaultError::Io { .. })));
+    assert!(matches!(safe.vault().collect(&none, now(), &Unwatched), Err(VaultError::Away { .. })));
     assert!(safe.vault().expire(&none, now()).unwrap().left_busy);
-    assert!(matches!(safe.vault().remove(&[one], &Unwatched), Err(VaultError::Io { .. })));
+    assert!(matches!(safe.vault().remove(&[one], &Unwatched), Err(VaultError::Away { .. })));
     assert_eq!(safe.ids(), [one]);
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Repository {
 impl Repository {
     /// The repository around a folder.
     pub(crate) fn around(folder: &Path) -> Option<Repository> {
-        let folder = fs::canonicalize(folder).ok()?;
+        let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         folder.ancestors().take(FOLDERS_UP).find_map(Repository::at)
     }
 
@@ -88,6 +88,11 @@ fn work_tree(own: &Path) -> Option<PathBuf> {
         key.trim().eq_ignore_ascii_case("worktree").then(|| value.trim().trim_matches('"').to_owned())
     })?;
     fs::canonicalize(own.join(named)).ok().filter(|folder| folder.is_dir())
+}
+
+/// What git only adds to, unless it is told to clear up: the content of files and commits, and the repositories of submodules.
+pub(super) fn spared(kept: &Path) -> impl Iterator<Item = PathBuf> {
+    ["objects", "lfs", "modules"].into_iter().map(|name| kept.join(name))
 }
 
 /// A folder that a line of a file names, relative to where the file is.

@@ -2,6 +2,7 @@
 //! dot is matched only by a part that does so, too, and `.` and `..` never are.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The paths below `folder` that a pattern stands for, sorted. Nothing where they are more than `most`, or where the pattern
@@ -38,7 +39,13 @@ fn names_like(folder: &Path, part: &str, hidden: bool) -> Option<impl Iterator<I
         .or_else(|_| glob::Pattern::new(&part.replace('[', "[[]")))
         .ok()?;
     let hidden = hidden || part.starts_with('.');
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => Some(entries),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        // In a folder that cannot be read anything may match.
+        Err(_) => return None,
+    };
+    let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
     Some(names.filter(move |name| {
         let name = name.to_string_lossy();
         (hidden || !name.starts_with('.')) && pattern.matches(&name)

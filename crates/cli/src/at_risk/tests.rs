@@ -1,6 +1,7 @@
 //! Real folders, real links and real repositories, and what a line would put at risk in them.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use unstuck_exec::{Ending, Job};
 use unstuck_judge::{Call, risk};
 use unstuck_vault::Rebuildable;
 
-use super::{AtRisk, MATCHES_MAX, at_risk};
+use super::{AtRisk, MATCHES_MAX, at_risk, with_variables};
 
 /// A machine of its own: `home/` is the home, `home/p/` the folder that calls are made in.
 struct Machine {
@@ -66,7 +67,7 @@ impl Machine {
     }
 
     /// What a line in `home/p` puts at risk: paths below the machine's folder, with `+` those that it would make, and with
-    /// `!` at the end where folders that can be made again are taken.
+    /// `!` at the end where folders that can be made again are taken. After `-` stands what is there of what is spared.
     fn seen(&self, line: &str) -> String {
         let call = Call::shell(line.replace("MACHINE", &self.root().to_string_lossy()));
         let Some(risk) = risk::of(&call) else { return "no risk".to_owned() };
@@ -74,13 +75,17 @@ impl Machine {
             Ok(path) => path.display().to_string(),
             Err(_) => path.display().to_string(),
         };
-        match at_risk(&risk, &self.path("home/p"), Some(&self.path("home"))) {
+        let variable = |name: &str| (name == "TMPDIR").then(|| self.path("tmp").into_os_string());
+        match with_variables(&risk, &self.path("home/p"), Some(&self.path("home")), &variable) {
             AtRisk::Nothing => "nothing".to_owned(),
             AtRisk::TooWide { path } => format!("too wide: {}", short(&path)),
-            AtRisk::Scopes { paths, rebuildable } => {
+            AtRisk::Scopes { paths, rebuildable, spared } => {
                 let made = |path: &PathBuf| if fs::symlink_metadata(path).is_ok() { "" } else { "+" };
                 let shown: Vec<String> = paths.iter().map(|path| short(path) + made(path)).collect();
-                shown.join(" ") + if rebuildable == Rebuildable::Taken { " !" } else { "" }
+                let spared =
+                    spared.iter().filter(|path| path.exists()).map(|path| format!(" -{}", short(path)));
+                let spared: String = spared.collect();
+                shown.join(" ") + if rebuildable == Rebuildable::Taken { " !" } else { "" } + &spared
             }
         }
     }
@@ -168,6 +173,55 @@ fn a_pattern_that_begins_with_a_dot_stands_for_hidden_names() {
         ("rm cfg/[[:alpha:]]", "home/p/cfg !"),
         ("rm o*[", "home/p/odd[ !"),
     ]);
+}
+
+#[test]
+fn a_name_that_nobody_knows_may_be_anything_in_its_folder() {
+    let machine = Machine::with(&["home/p/d/.env", "home/p/d/x.o", "home/p/real/y"]);
+    machine.link("home/p/link", "real");
+    machine.check(&[
+        ("rm -rf d/$X", "home/p/d !"),
+        ("rm -rf d/$X/", "home/p/d !"),
+        ("rm -rf link/$X", "home/p/real !"),
+        ("rm -rf d/$X.o", "home/p/d/x.o !"),
+        ("cp x d/$X", "home/p/d"),
+    ]);
+}
+
+#[test]
+fn the_folder_for_what_does_not_last_is_where_the_variable_says() {
+    Machine::with(&["home/p/a", "tmp/x"]).check(&[
+        ("echo x > $TMPDIR/x", "tmp/x"),
+        ("echo x > $TMPDIR/new", "nothing"),
+        ("cd $TMPDIR && rm x", "tmp/x !"),
+        ("rm \"$RUNNER_TEMP/none/x\"", "nothing"),
+        ("rm -rf $RUNNER_TEMP/", "too wide: /"),
+    ]);
+}
+
+#[test]
+fn devices_are_no_files_but_disks_are_too_much() {
+    let machine = Machine::with(&["home/p/a"]);
+    machine.check(&[
+        ("echo x > /dev/null", "no risk"),
+        ("dd if=a of=/dev/ptmx", "no risk"),
+        ("rm -rf /dev", "too wide: /dev"),
+    ]);
+    let shared = tempfile::tempdir_in("/dev/shm").expect("there is memory that files can lie in");
+    fs::write(shared.path().join("x"), "x").expect("a file can be written");
+    let named = shared.path().to_string_lossy().into_owned();
+    machine.check(&[(&format!("rm -rf {named}"), &format!("{named} !"))]);
+    let mut disks = fs::read_dir("/dev").expect("it is there").flatten();
+    let disk = disks.find(|each| {
+        each.file_type().is_ok_and(|kind| std::os::unix::fs::FileTypeExt::is_block_device(&kind))
+    });
+    match disk {
+        Some(disk) => {
+            let disk = disk.path().display().to_string();
+            machine.check(&[(&format!("dd if=a of={disk}"), &format!("too wide: {disk}"))]);
+        }
+        None => writeln!(std::io::stderr(), "SKIPPED: this machine has no disk of its own").unwrap(),
+    }
 }
 
 #[test]
@@ -262,9 +316,11 @@ fn a_repository_is_its_work_tree_and_what_git_keeps() {
         ("git reset --hard", "home/p"),
         ("cd sub && git reset --hard", "home/p"),
         ("git -C sub stash", "home/p"),
-        ("git commit -m x", "home/p/.git"),
-        ("cd sub && git commit --amend", "home/p/.git"),
-        ("git restore sub/b", "home/p/.git home/p/sub/b"),
+        ("git commit -m x", "home/p/.git -home/p/.git/objects"),
+        ("cd sub && git commit --amend", "home/p/.git -home/p/.git/objects"),
+        ("git commit -m x && git gc", "home/p/.git"),
+        ("git commit -m x && git reset --hard", "home/p home/p/.git"),
+        ("git restore sub/b", "home/p/.git home/p/sub/b -home/p/.git/objects"),
         ("git checkout main", "nothing"),
         ("git checkout a", "home/p/a"),
         ("git checkout -- .", "home/p"),
@@ -284,16 +340,34 @@ fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
     machine.git("main", &["worktree", "add", "-q", "../home/p"]);
     machine.check(&[
         ("git reset --hard", "home/p main/.git main/.git/worktrees/p"),
-        ("git commit -m x", "main/.git main/.git/worktrees/p"),
+        ("git commit -m x", "main/.git main/.git/worktrees/p -main/.git/objects"),
         ("rm a", "home/p/a !"),
     ]);
     machine.git("home/p", &["submodule", "--quiet", "add", "../../module", "mod"]);
     machine.check(&[
         ("cd mod && git reset --hard", "home/p/mod main/.git/worktrees/p/modules/mod"),
-        ("git -C mod commit -m x", "main/.git/worktrees/p/modules/mod"),
+        (
+            "git -C mod commit -m x",
+            "main/.git/worktrees/p/modules/mod -main/.git/worktrees/p/modules/mod/objects",
+        ),
+        (
+            "git -C mod commit -m x; git commit -m y",
+            "main/.git main/.git/worktrees/p main/.git/worktrees/p/modules/mod \
+             -main/.git/worktrees/p/modules/mod/objects -main/.git/objects",
+        ),
     ]);
     machine.git("", &["init", "-q", "--bare", "home/bare"]);
-    machine.check(&[("git -C ../bare gc", "home/bare"), ("git -C ../bare branch -D x", "home/bare")]);
+    machine.check(&[
+        ("git -C ../bare gc", "home/bare"),
+        ("git -C ../bare branch -D x", "home/bare -home/bare/objects"),
+    ]);
+}
+
+#[test]
+fn a_home_that_is_a_repository_is_no_project() {
+    let machine = Machine::with(&["home/p/a", "home/x"]);
+    machine.commit("home");
+    machine.check(&[("rm \"$X\"", "home/p !"), ("git reset --hard", "too wide: home")]);
 }
 
 #[test]
@@ -302,5 +376,8 @@ fn tools_name_their_files() {
     let path = machine.path("home/p/a");
     let call = Call::new("Write", serde_json::json!({ "file_path": path, "content": "x" }));
     let found = risk::of(&call).map(|risk| at_risk(&risk, Path::new("/"), None));
-    assert_eq!(found, Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut }));
+    assert_eq!(
+        found,
+        Some(AtRisk::Scopes { paths: vec![path], rebuildable: Rebuildable::LeftOut, spared: Vec::new() })
+    );
 }

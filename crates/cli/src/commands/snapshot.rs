@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use unstuck_judge::Lang;
-use unstuck_vault::{Origin, Rebuildable, Snapshot, VaultError, Wish};
+use unstuck_vault::{Coverage, Origin, Rebuildable, Snapshot, VaultError, Wish};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -20,7 +20,7 @@ use crate::whereabouts;
 ///
 /// Without PATH, the git work tree that holds the working folder, or that folder, is saved: ignored and untracked files and
 /// `.git` too. Folders that a program can make again (target, node_modules, caches) are left out, and named. The id is
-/// printed on standard output, what is not in it on standard error.
+/// printed on standard output, what is not in it on standard error. Where something could not be saved, it exits with 1.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -77,7 +77,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
         }
     }
     safe.expire(&vault);
-    Ok(ExitStatus::Success)
+    match snapshot.coverage() {
+        Coverage::Whole => Ok(ExitStatus::Success),
+        Coverage::Partial => Ok(ExitStatus::No),
+    }
 }
 
 /// What is meant by the paths. The whole disk and the whole home are never taken, nor what the home lies in.

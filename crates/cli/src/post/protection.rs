@@ -174,15 +174,15 @@ impl Post<'_> {
     ) -> Result<Option<Snapshot>, CommandError> {
         let until = Until(Instant::now() + time);
         let folder = folder_of(at_stake.letter);
-        let (scopes, rebuildable) = match at_risk(&at_stake.risk, &folder, self.home) {
+        let (scopes, rebuildable, spared) = match at_risk(&at_stake.risk, &folder, self.home) {
             AtRisk::Nothing => return Ok(None),
-            AtRisk::Scopes { paths, rebuildable } => (paths, rebuildable),
+            AtRisk::Scopes { paths, rebuildable, spared } => (paths, rebuildable, spared),
             AtRisk::TooWide { path } => return Err(VaultError::TooWide { path }.into()),
         };
         let wish = Wish {
             scopes,
             rebuildable,
-            never: self.safe.never(),
+            never: self.safe.never_but_also(&spared),
             origin: Origin::Call {
                 call: said.call,
                 key: at_stake.asked.key.to_string(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use unstuck_judge::Lang;
 use unstuck_judge::ladder::see::OUR_MARK;
 use unstuck_judge::ladder::words;
-use unstuck_vault::{GapReason, Snapshot, VaultError};
+use unstuck_vault::{Snapshot, VaultError};
 
 use crate::exit::CommandError;
 use crate::moment;
@@ -138,14 +138,10 @@ impl Trouble {
 
     /// Something of what is at risk could not be saved.
     pub(super) fn partial(snapshot: &Snapshot, lang: Lang) -> Trouble {
-        let lost = |reason: GapReason| match reason {
-            GapReason::Unreadable | GapReason::Mounted | GapReason::Unstable => true,
-            GapReason::Rebuildable | GapReason::Never | GapReason::Special => false,
-        };
         let gaps: Vec<String> = snapshot
             .gaps
             .iter()
-            .filter(|gap| lost(gap.reason))
+            .filter(|gap| !gap.reason.is_on_purpose())
             .map(|gap| gap.path.display().to_string())
             .collect();
         let more = gaps.len().saturating_sub(NAMED);

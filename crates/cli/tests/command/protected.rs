@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -423,32 +423,12 @@ fn a_store_that_is_busy_costs_a_call_neither_its_snapshot_nor_its_end() {
     assert_eq!(tree(&world), stood);
 }
 
-/// The hook, run by somebody who may not read everything.
-fn hook_of_nobody(world: &World, payload: &Value) -> Said {
-    let ours = world.command(&["hook", "claude"]);
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    let mut command = Command::new(if is_root { "setpriv" } else { "env" });
-    if is_root {
-        assert!(Command::new("chown").args(["-R", "65534"]).arg(world.path("")).status().unwrap().success());
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-    }
-    command.arg(ours.get_program()).args(ours.get_args()).current_dir(world.path("")).env_clear();
-    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).ok();
-    let said = Said::by(child);
-    if is_root {
-        assert!(Command::new("chown").args(["-R", "0"]).arg(world.path("")).status().unwrap().success());
-    }
-    said
-}
-
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let world = project("").with("work/src/locked.txt", "locked\n");
     fs::set_permissions(world.path("work/src/locked.txt"), fs::Permissions::from_mode(0o000)).unwrap();
-    let said = hook_of_nobody(&world, &payload(&world, "claude", false, "a", "rm -rf src"));
+    let said =
+        world.of_nobody(&["hook", "claude"], payload(&world, "claude", false, "a", "rm -rf src").to_string());
     if said.exit == 126 {
         writeln!(std::io::stderr(), "SKIPPED: nobody may not reach the program that is tested").unwrap();
         return;
@@ -460,6 +440,62 @@ fn files_that_cannot_be_read_are_named() {
     let [taken] = &events(&world, "snapshot:taken")[..] else { panic!() };
     assert_eq!(taken["body"]["partial"], true, "{taken}");
     assert_eq!(events(&world, "snapshot:failed")[0]["body"]["instead"], "told");
+}
+
+#[test]
+fn what_lies_where_we_may_not_look_is_named_too() {
+    let world = project("").with("work/locked/x/y", "locked\n");
+    fs::set_permissions(world.path("work/locked"), fs::Permissions::from_mode(0o000)).unwrap();
+    let line = "sudo rm -rf locked/x src";
+    let said = world.of_nobody(&["hook", "claude"], payload(&world, "claude", false, "a", line).to_string());
+    let cd = "sudo sh -c 'cd locked/x && rm y'";
+    let also = world.of_nobody(&["hook", "claude"], payload(&world, "claude", false, "b", cd).to_string());
+    fs::set_permissions(world.path("work/locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    if said.exit == 126 {
+        writeln!(std::io::stderr(), "SKIPPED: nobody may not reach the program that is tested").unwrap();
+        return;
+    }
+    for said in [&said, &also] {
+        assert!(
+            said.stdout().contains("could not be read: ") && said.stdout().contains("work/locked"),
+            "{said}"
+        );
+    }
+    let [taken, _] = &events(&world, "snapshot:taken")[..] else { panic!("{said}") };
+    assert_eq!(
+        (&taken["body"]["partial"], &taken["body"]["why"]),
+        (&json!(true), &json!("files.remove-tree"))
+    );
+    fs::remove_dir_all(world.path("work/src")).unwrap();
+    world.run_in("work", &["restore", "s1"]);
+    assert!(world.path("work/src/main.rs").exists(), "the rest was saved");
+}
+
+#[test]
+fn a_commit_is_taken_back_without_a_copy_of_all_commits() {
+    let world = project("");
+    let git = |args: &[&str]| {
+        let fixed = ["-c", "user.name=x", "-c", "user.email=x@a.example"];
+        let done =
+            Command::new("git").args(fixed).args(args).current_dir(world.path("work")).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "first"]);
+    let stood = git(&["log", "--format=%s %H", "--all"]);
+    let line =
+        "git -c user.name=x -c user.email=x@a.example commit -q --allow-empty -m second && git tag -f v1";
+    call(&world, "claude", &[], "a", line);
+    assert_eq!(git(&["log", "--format=%s"]), "second\nfirst\n");
+    assert_eq!(snapshots(&world)[0]["partial"], false);
+    undo(&world, &["a"]);
+    assert_eq!(git(&["log", "--format=%s %H", "--all"]), stood);
+    assert_eq!(git(&["tag"]), "");
+    git(&["fsck", "--strict"]);
+    let held = world.run(&["snapshots", "--json"], "").stdout().to_owned();
+    assert!(held.contains(".git/objects"), "it says what is not in it: {held}");
 }
 
 #[test]

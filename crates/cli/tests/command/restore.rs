@@ -318,7 +318,7 @@ fn what_may_not_be_read_or_written_is_named_and_the_rest_comes_back() {
     if said.stderr().contains("Permission denied") && said.exit == 126 {
         return left_out("nobody may not reach the program that is tested");
     }
-    assert_eq!((said.exit, said.stdout()), (0, "s1\n"), "{said}");
+    assert_eq!((said.exit, said.stdout()), (1, "s1\n"), "{said}");
     assert!(said.stderr().contains("/app/Cargo.toml  (could not be read)\n"), "{said}");
     let listed = as_nobody(&world, "app", &["snapshots"]).unwrap();
     assert!(listed.stdout().contains("  not all of it\n"), "{listed}");

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
@@ -102,8 +103,39 @@ fn what_the_settings_name_is_never_taken_and_odd_names_move_no_cursor() {
     fs::write(&odd, "secret").unwrap();
     let said = world.run_in("app", &["snapshot", "--all"]);
     assert_eq!(said.exit, 0, "{said}");
-    assert!(said.stderr().contains("/\\u{1b}[2Jred\u{fffd}.env  (never taken: vault.never)\n"), "{said}");
+    assert!(
+        said.stderr().contains("/\\u{1b}[2Jred\u{fffd}.env  (not at risk, or never taken: vault.never)\n"),
+        "{said}"
+    );
     assert_eq!(world.files_with("secret"), [""; 0]);
+}
+
+#[test]
+fn what_is_ours_is_never_taken_however_the_way_to_it_is_written() {
+    let world = World::empty().with("work/a", "a").with("work/real/b", "b");
+    symlink("real", world.path("work/link")).unwrap();
+    let set = format!("store.state-dir={}", world.path("work/link/state").display());
+    // The store lies there, too.
+    world.run(&["--set", &set, "hook", "generic"], r#"{"event":"user","session":"s"}"#);
+    assert!(world.path("work/real/state/timeline.db").exists());
+    let said = world.run_in("work", &["--set", &set, "snapshot", "--json"]);
+    let gaps = said.json()["gaps"].to_string();
+    assert!(gaps.contains("work/real/state\""), "{said}");
+    assert_eq!(said.json()["partial"], false, "{said}");
+}
+
+#[test]
+fn what_could_not_be_saved_is_told_by_the_exit_code() {
+    let world = World::empty().with("work/a", "a").with("work/locked/b", "b");
+    fs::set_permissions(world.path("work/locked"), fs::Permissions::from_mode(0o000)).unwrap();
+    let said = world.of_nobody(&["snapshot", "work"], "");
+    fs::set_permissions(world.path("work/locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    if said.exit == 126 {
+        writeln!(std::io::stderr(), "SKIPPED: nobody may not reach the program that is tested").unwrap();
+        return;
+    }
+    assert_eq!((said.stdout(), said.exit), ("s1\n", 1), "{said}");
+    assert!(said.stderr().contains("work/locked  (could not be read)"), "{said}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -58,6 +59,31 @@ impl World {
     /// Runs it to its end in a folder of the home.
     pub(crate) fn run_in(&self, folder: &str, args: &[&str]) -> Said {
         Said::by(self.command(args).current_dir(self.path(folder)).stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Runs it as somebody who may not read everything.
+    pub(crate) fn of_nobody(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> Said {
+        let ours = self.command(args);
+        let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        let give_to = |owner: &str| {
+            if is_root {
+                let given = Command::new("chown").args(["-R", owner]).arg(self.path("")).status();
+                assert!(given.unwrap().success());
+            }
+        };
+        let mut command = Command::new(if is_root { "setpriv" } else { "env" });
+        if is_root {
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        }
+        give_to("65534");
+        command.arg(ours.get_program()).args(ours.get_args()).current_dir(self.path("")).env_clear();
+        command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(stdin.as_ref()).ok();
+        let said = Said::by(child);
+        give_to("0");
+        said
     }
 
     /// Diagnoses one recorded failure and returns the answer.

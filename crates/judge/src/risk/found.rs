@@ -2,11 +2,12 @@
 
 use super::names::{Meaning, Names};
 use super::row::{ROWS, Row};
-use super::target::{At, Folder, Target};
+use super::target::{At, Folder, Target, is_absolute};
 use super::whereabouts::Place;
 use super::{Counts, Risk};
+use crate::shell;
 
-/// More targets than this are as good as the whole project.
+/// Of more targets than this, the folders that hold them are taken.
 const TARGETS_MAX: usize = 256;
 
 /// The rows that fit, and all their targets.
@@ -53,11 +54,24 @@ impl Found {
             through_links: !row.links,
             hidden: self.hidden,
         };
-        if self.targets.len() >= TARGETS_MAX {
-            let at = At::Workspace { from: Folder::default() };
-            self.targets.clear();
-            self.targets.push(Target { at, only_if_there: true, ..target.clone() });
+        // Each round goes up by one folder, so this ends.
+        while self.targets.len() >= TARGETS_MAX {
+            for Target { at, rebuildable, .. } in std::mem::take(&mut self.targets) {
+                for at in holders(at) {
+                    self.push(Target {
+                        at,
+                        rebuildable,
+                        only_if_there: true,
+                        through_links: true,
+                        hidden: false,
+                    });
+                }
+            }
         }
+        self.push(target);
+    }
+
+    fn push(&mut self, target: Target) {
         if !self.targets.contains(&target) {
             self.targets.push(target);
         }
@@ -74,8 +88,7 @@ impl Found {
 
     /// Adds a text as a path or a pattern, as seen from each place.
     pub(super) fn add_text(&mut self, text: &str, places: &[Place], manner: Manner) {
-        let is_absolute = text.starts_with(['/', '~']);
-        if text.is_empty() || ["/dev/", "/proc/"].iter().any(|folder| text.starts_with(folder)) {
+        if text.is_empty() || text.starts_with("/proc/") || shell::is_stream(text) {
             return;
         }
         let of_another =
@@ -85,7 +98,7 @@ impl Found {
             () if text.contains(['*', '?', '[']) => At::Glob { from, pattern: text.to_owned() },
             () => At::Path { from, path: text.to_owned() },
         };
-        if is_absolute {
+        if is_absolute(text) {
             return self.add(at(Folder::default()), manner);
         }
         for place in places {
@@ -139,6 +152,41 @@ impl Found {
         let row = &ROWS[self.first?];
         let Row { id, why, counts, .. } = row;
         Some(Risk { row: id, why: *why, counts: *counts, targets: self.targets })
+    }
+}
+
+/// The folders that hold a target. Past the top of what the words tell, that is the project.
+fn holders(at: At) -> Vec<At> {
+    let entered = |from: &Folder| -> Vec<At> {
+        let last = from.steps.split_last();
+        let step = last.map(|(step, before)| At::Path {
+            from: Folder { steps: before.to_vec() },
+            path: step.to.clone(),
+        });
+        step.into_iter().chain([At::Workspace { from: Folder::default() }]).collect()
+    };
+    let above = |from: &Folder, path: &str| {
+        let fixed = path.split(['*', '?', '[']).next().unwrap_or_default();
+        let top = || vec![At::Path { from: Folder::default(), path: "/".to_owned() }];
+        match fixed.trim_end_matches('/').rsplit_once('/') {
+            Some(("", _)) => top(),
+            Some((folder, _)) => vec![At::Path { from: from.clone(), path: folder.to_owned() }],
+            None if is_absolute(path) => top(),
+            None => entered(from),
+        }
+    };
+    match at {
+        At::Path { from, path } => above(&from, &path),
+        At::Glob { from, pattern } => above(&from, &pattern),
+        At::Over { from, sources, to, moves } => {
+            let sources = sources.iter().filter(|_| moves);
+            sources.chain([&to]).flat_map(|path| above(&from, path)).collect()
+        }
+        At::Repository { from } | At::GitFolder { from } | At::GitState { from } | At::Named { from, .. } => {
+            let repository = At::Repository { from: Folder::default() };
+            entered(&from).into_iter().chain([repository]).collect()
+        }
+        At::Workspace { from } => entered(&from),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::shell::{self, ParsedCall};
 use crate::{Call, Lang};
 use found::Found;
 
-pub use target::{At, Folder, Step, Target};
+pub use target::{At, Folder, PLACES, Step, Target};
 
 /// When a risk counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -74,9 +74,12 @@ impl<'c> Names<'c> {
                     texts = pairs.take(READINGS_MAX).collect();
                 }
                 Meaning::New => return Meaning::New,
-                // With something fixed before it, a pattern tells enough: `build/$name.o`.
+                // With something fixed before it, a pattern tells enough: `build/$name.o`. But `build/$name` may be all of the
+                // folder, hidden files too, where there is no such name.
                 Meaning::Unknown if texts.iter().all(|text| !text.is_empty() && text != "/") => {
-                    texts.iter_mut().for_each(|text| text.push('*'));
+                    let ends = matches!(rest.as_bytes().get(at + len), None | Some(b'/'));
+                    let pattern = |text: &str| if ends && text.ends_with('/') { "**" } else { "*" };
+                    texts.iter_mut().for_each(|text| text.push_str(pattern(text)));
                 }
                 Meaning::Unknown => return Meaning::Unknown,
             }
@@ -116,6 +119,12 @@ impl<'c> Names<'c> {
             "" => (literal("$"), 1),
             "HOME" if leads => (literal("~"), len),
             "PWD" if leads => (literal("."), len),
+            "TMPDIR" | "RUNNER_TEMP" if leads && !self.values.contains_key(plain) => {
+                // `${TMPDIR:-/tmp}`: nobody knows here whether it is set.
+                let otherwise = name[plain.len()..].trim_start_matches(':').strip_prefix('-');
+                let texts = [format!("${plain}")].into_iter().chain(otherwise.map(str::to_owned));
+                (Meaning::Texts(texts.collect()), len)
+            }
             _ => (self.values.get(plain).cloned().unwrap_or(Meaning::Unknown), len),
         }
     }

@@ -38,6 +38,7 @@ pub(super) enum Takes {
     Folder,
     Repository,
     GitFolder,
+    GitState,
     Named,
     Workspace,
     Fields,

@@ -6,7 +6,7 @@ use super::found::{Found, Manner};
 use super::invocation::{Invocation, runs_each, start_paths};
 use super::names::{Meaning, Names};
 use super::row::{ELSEWHERE, REDIRECT_APPEND, REDIRECT_WRITE, Row, Takes};
-use super::target::{At, Folder};
+use super::target::{At, Folder, is_absolute};
 use super::whereabouts::{Place, Whereabouts};
 use crate::nature::patched_files;
 use crate::nature::script::only_asks;
@@ -174,6 +174,7 @@ impl<'c> Scene<'c, '_> {
             Takes::Folder => found.add_text(".", places, perhaps),
             Takes::Repository => found.add_from(places, at, |from| At::Repository { from }),
             Takes::GitFolder => found.add_from(places, at, |from| At::GitFolder { from }),
+            Takes::GitState => found.add_from(places, at, |from| At::GitState { from }),
             Takes::Named => found.add_from(places, at, |from| At::Named { from, names: row.names }),
             Takes::Workspace => found.add_from(places, at, |from| At::Workspace { from }),
             // Only tools have fields.
@@ -207,7 +208,13 @@ impl<'c> Scene<'c, '_> {
             Meaning::Unknown => return self.add(&to, places, manner, found),
         };
         // What is called like something that nobody knows may be anything in there.
-        if fed || !names_all || invocation.gives("-T") || invocation.gives("--no-target-directory") {
+        let may_be_deeper = targets.iter().any(|to| to.contains("**"));
+        if fed
+            || !names_all
+            || may_be_deeper
+            || invocation.gives("-T")
+            || invocation.gives("--no-target-directory")
+        {
             targets.iter().for_each(|to| found.add_text(to, places, manner));
             return if moves {
                 self.add_feed(places, manner, found)
@@ -221,10 +228,11 @@ impl<'c> Scene<'c, '_> {
         for place in places.iter().filter(|_| !sources.is_empty()) {
             for to in &targets {
                 let at = |from| At::Over { from, sources: sources.clone(), to: to.clone(), moves };
-                let is_absolute = |path: &String| path.starts_with(['/', '~']);
                 match place {
                     Place::Known(from) => found.add(at(from.clone()), manner),
-                    Place::New | Place::Unknown if sources.iter().chain([to]).all(is_absolute) => {
+                    Place::New | Place::Unknown
+                        if sources.iter().chain([to]).all(|path| is_absolute(path)) =>
+                    {
                         found.add(at(Folder::default()), manner);
                     }
                     Place::New => found.add_text(to, places, manner),

@@ -19,7 +19,7 @@ pub struct Target {
 /// The place of a target, relative to the folder the call is made in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
-    /// A file or a folder with all that is in it. The path may begin with `~/`.
+    /// A file or a folder with all that is in it. The path may begin with `~/`, or with one of [`PLACES`].
     Path {
         /// Where the path begins.
         from: Folder,
@@ -54,6 +54,11 @@ pub enum At {
         /// A folder in the work tree.
         from: Folder,
     },
+    /// The same but for the commits and files themselves, which git adds to and removes only when it clears up.
+    GitState {
+        /// A folder in the work tree.
+        from: Folder,
+    },
     /// Files of these names, in this folder or the nearest above it in the same project.
     Named {
         /// The folder.
@@ -68,6 +73,14 @@ pub enum At {
     },
 }
 
+/// Variables that name a folder on every machine that has them.
+pub const PLACES: &[&str] = &["$RUNNER_TEMP", "$TMPDIR"];
+
+/// Does it mean the same wherever one is?
+pub(super) fn is_absolute(path: &str) -> bool {
+    path.starts_with(['/', '~']) || PLACES.iter().any(|place| path.starts_with(place))
+}
+
 /// A folder, as the steps that lead to it from the one the call is made in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folder {
@@ -78,7 +91,7 @@ pub struct Folder {
 /// One `cd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Where to: a path, which may be absolute or begin with `~`.
+    /// Where to: a path, which may be absolute or begin with `~` or one of [`PLACES`].
     pub to: String,
     /// Whether the call goes on where it was if there is no such folder. If not, nothing there is at risk.
     pub or_stay: bool,
@@ -88,7 +101,7 @@ impl Folder {
     /// This folder, left for another one.
     #[must_use]
     pub fn then(&self, to: &str) -> Folder {
-        let mut steps = if to.starts_with(['/', '~']) { Vec::new() } else { self.steps.clone() };
+        let mut steps = if is_absolute(to) { Vec::new() } else { self.steps.clone() };
         steps.push(Step { to: to.to_owned(), or_stay: false });
         Folder { steps }
     }

@@ -24,6 +24,7 @@ fn shown_target(target: &Target) -> String {
         }
         At::Repository { from } => format!("repository({})", shown_folder(from)),
         At::GitFolder { from } => format!("git({})", shown_folder(from)),
+        At::GitState { from } => format!("git-state({})", shown_folder(from)),
         At::Named { from, names } => format!("named({}{})", shown_folder(from), names[0]),
         At::Workspace { from } => format!("workspace({})", shown_folder(from)),
     };
@@ -77,6 +78,19 @@ fn removing_puts_the_named_files_at_risk() {
         ("truncate -s 0 app.log", "files.truncate: app.log"),
         ("dd if=/dev/zero of=disk.img bs=1M", "files.dd: disk.img+"),
         ("dd if=a of=/dev/null", "none"),
+        ("dd if=a of=/dev/sda", "files.dd: /dev/sda+"),
+        ("mkfs.ext4 /dev/sdb1", "files.format-disk: /dev/sdb1"),
+        ("mkfs -t ext4 /dev/sdb1", "files.format-disk: ext4, /dev/sdb1"),
+        ("wipefs /dev/sdb", "none"),
+        ("wipefs -a /dev/sdb", "files.wipe-disk: /dev/sdb"),
+        ("blkdiscard /dev/nvme0n1", "files.format-disk: /dev/nvme0n1"),
+        ("cat a > /dev/sdb", "files.redirect: /dev/sdb+"),
+        ("echo x > /dev/shm/y; rm /dev/shm/z", "files.remove: /dev/shm/y+, /dev/shm/z!"),
+        ("echo x > /dev/tty; echo y > /dev/fd/3; echo z > /dev/stderr", "none"),
+        ("rsync -a --remove-source-files a/ b/", "files.sync-move: a/!, b/!"),
+        ("rsync -a --delete a/ b/", "files.sync-delete: b/!"),
+        ("python3 -c \"import os; os.system('rm x')\"", "code.inline: workspace()"),
+        ("node -e \"require('child_process').execSync('rm x')\"", "code.inline: workspace()"),
     ]);
 }
 
@@ -152,8 +166,8 @@ fn git_puts_its_files_or_its_folder_at_risk() {
     check(&[
         ("git reset --hard HEAD~1", "git.reset-hard: repository()"),
         ("git reset --keep main", "git.reset-hard: repository()"),
-        ("git reset HEAD a.txt", "git.reset: git()"),
-        ("git reset --soft HEAD~1", "git.reset: git()"),
+        ("git reset HEAD a.txt", "git.reset: git-state()"),
+        ("git reset --soft HEAD~1", "git.reset: git-state()"),
         ("git clean -fd", "git.clean: ."),
         ("git clean -fdx", "git.clean-ignored: .!"),
         ("git clean -ffdX build", "git.clean-ignored: build!"),
@@ -164,18 +178,18 @@ fn git_puts_its_files_or_its_folder_at_risk() {
         ("git checkout main", "git.checkout-paths: main"),
         ("git checkout -f main", "git.checkout-force: repository()"),
         ("git switch --discard-changes main", "git.checkout-force: repository()"),
-        ("git checkout -B topic", "git.branch-reset: git()"),
-        ("git switch -C topic", "git.branch-reset: git()"),
-        ("git restore src/a.rs", "git.restore: src/a.rs, git()"),
-        ("git restore --source=HEAD~1 .", "git.restore: ., git()"),
-        ("git restore --staged a", "git.unstage: git()"),
-        ("git restore --staged --worktree a", "git.restore: a, git()"),
+        ("git checkout -B topic", "git.branch-reset: git-state()"),
+        ("git switch -C topic", "git.branch-reset: git-state()"),
+        ("git restore src/a.rs", "git.restore: src/a.rs, git-state()"),
+        ("git restore --source=HEAD~1 .", "git.restore: ., git-state()"),
+        ("git restore --staged a", "git.unstage: git-state()"),
+        ("git restore --staged --worktree a", "git.restore: a, git-state()"),
         ("git rebase -i main", "git.rebase: repository()"),
         ("git rebase --abort", "git.rebase: repository()"),
         ("git am < x.patch", "git.rebase: repository()"),
-        ("git commit -am 'rm -rf all'", "git.commit: git()"),
-        ("git commit --amend --no-edit", "git.commit: git()"),
-        ("git add -A && git commit -m \"$(cat <<'EOF'\nfix: rm -rf\nEOF\n)\"", "git.commit: git()"),
+        ("git commit -am 'rm -rf all'", "git.commit: git-state()"),
+        ("git commit --amend --no-edit", "git.commit: git-state()"),
+        ("git add -A && git commit -m \"$(cat <<'EOF'\nfix: rm -rf\nEOF\n)\"", "git.commit: git-state()"),
         ("git merge topic", "git.merge: repository()"),
         ("git pull --rebase", "git.merge: repository()"),
         ("git cherry-pick abc", "git.merge: repository()"),
@@ -183,23 +197,23 @@ fn git_puts_its_files_or_its_folder_at_risk() {
         ("git stash", "git.stash: repository()"),
         ("git stash push -m x", "git.stash: repository()"),
         ("git stash pop", "git.stash: repository()"),
-        ("git stash drop", "git.stash-drop: git()"),
-        ("git stash clear", "git.stash-drop: git()"),
-        ("git branch -D topic", "git.branch-delete: git()"),
-        ("git branch -f main HEAD~3", "git.branch-delete: git()"),
-        ("git tag -d v1", "git.tag-delete: git()"),
-        ("git update-ref -d refs/heads/x", "git.forget: git()"),
-        ("git reflog expire --expire=now --all && git gc --prune=now", "git.forget: git()"),
+        ("git stash drop", "git.stash-drop: git-state()"),
+        ("git stash clear", "git.stash-drop: git-state()"),
+        ("git branch -D topic", "git.branch-delete: git-state()"),
+        ("git branch -f main HEAD~3", "git.branch-delete: git-state()"),
+        ("git tag -d v1", "git.tag-delete: git-state()"),
+        ("git update-ref -d refs/heads/x", "git.forget-names: git-state()"),
+        ("git reflog expire --expire=now --all && git gc --prune=now", "git.forget: git-state(), git()"),
         ("git filter-branch --tree-filter 'rm x' HEAD", "git.rewrite-history: repository()"),
         ("git filter-repo --path x", "git.rewrite-history: repository()"),
-        ("git worktree remove --force ../wt", "git.worktree-remove: ../wt!, git()!"),
-        ("git rm -r old", "git.rm: old!, git()!"),
-        ("git rm -r --cached old", "git.unstage: git()"),
+        ("git worktree remove --force ../wt", "git.worktree-remove: ../wt!, git-state()!"),
+        ("git rm -r old", "git.rm: old!, git-state()!"),
+        ("git rm -r --cached old", "git.unstage: git-state()"),
         ("git mv a b", "git.mv: move (a > b)+"),
         ("git apply fix.patch", "git.apply: workspace()"),
         ("git apply --check fix.patch", "none"),
         ("git -C sub reset --hard", "git.reset-hard: repository(sub/)"),
-        ("git -c user.name=x -C a/b commit -C HEAD", "git.commit: git(a/b/)"),
+        ("git -c user.name=x -C a/b commit -C HEAD", "git.commit: git-state(a/b/)"),
         ("git --work-tree=/w reset --hard", "git.reset-hard: repository(/w/)"),
         ("git --no-pager reset --hard", "git.reset-hard: repository()"),
     ]);
@@ -346,7 +360,11 @@ fn wrappers_and_joined_commands_are_looked_into() {
         ("DIR=build; rm -rf \"$DIR/x\"", "files.remove-tree: build/x!"),
         ("export OUT=dist && rm -rf ${OUT}", "files.remove-tree: dist!"),
         ("FILES='a b'; rm $FILES", "files.remove: a b!, a!, b!"),
-        ("rm -rf build/$NAME", "files.remove-tree: glob build/*!"),
+        ("rm -rf build/$NAME", "files.remove-tree: glob build/**!"),
+        ("rm -rf build/$NAME/x", "files.remove-tree: glob build/**/x!"),
+        ("rm -rf build/$NAME.o", "files.remove-tree: glob build/*.o!"),
+        ("cp a build/$NAME", "files.copy-over: glob build/**+"),
+        ("cd build/$NAME && rm x", "files.remove: workspace()!"),
         ("rm -rf $(git ls-files)", "files.remove-tree: workspace()!"),
         ("rm -rf ~someone/x", "files.remove-tree: workspace()!"),
         ("eval \"$CMD\"", "shell.unknown: workspace()"),
@@ -434,6 +452,34 @@ fn tools_put_the_files_they_name_at_risk() {
         ("shell", json!({"command": ["bash", "-lc", "rm x"], "workdir": "/w"}), "files.remove: /w/x!"),
         ("shell", json!({"command": ["rm", "-rf", "a b"]}), "files.remove-tree: a b!"),
     ]);
+}
+
+#[test]
+fn the_folder_for_what_does_not_last_is_known_by_its_name() {
+    check(&[
+        ("echo x > $TMPDIR/y", "files.redirect: $TMPDIR/y+"),
+        ("rm -rf \"${RUNNER_TEMP}/y\"", "files.remove-tree: $RUNNER_TEMP/y!"),
+        ("cd \"$TMPDIR\" && rm y", "files.remove: $TMPDIR/y!"),
+        ("rm \"${TMPDIR:-/tmp}/y\"", "files.remove: $TMPDIR/y!, /tmp/y!"),
+        ("TMPDIR=out; rm $TMPDIR/y", "files.remove: out/y!"),
+        ("rm build/$TMPDIR/y", "files.remove: glob build/**/y!"),
+    ]);
+}
+
+#[test]
+fn of_too_many_files_the_folders_that_hold_them_are_at_risk_wherever_they_are() {
+    let held = |line: &dyn Fn(usize) -> String| {
+        let line: String = (0..300).map(line).collect();
+        let risk = of(&Call::shell(line)).expect("removing is a risk");
+        let mut held: Vec<String> = risk.targets().iter().map(shown_target).collect();
+        held.retain(|target| !target.contains(".txt"));
+        held.join(", ")
+    };
+    assert_eq!(held(&|n| format!("rm /data/d/{n}.txt; ")), "/data/d!");
+    assert_eq!(held(&|n| format!("rm /data/{n}/x.txt; ")), "/data!");
+    assert_eq!(held(&|n| format!("rm a/{n}.txt; ")), "a!");
+    assert_eq!(held(&|n| format!("rm ~/{n}.txt; ")), "~!");
+    assert!(held(&|n| format!("(cd /data/d && rm {n}.txt); ")).contains("/data/d!"));
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub(super) fn look(call: &Call, found: &mut Found) {
             | Takes::Folder
             | Takes::Repository
             | Takes::GitFolder
+            | Takes::GitState
             | Takes::Named
             | Takes::Workspace => {}
         }

@@ -1,7 +1,7 @@
 //! In which folder each command of a line runs, as far as its `cd`s tell.
 
 use super::names::{Meaning, Names};
-use super::target::{Folder, Step};
+use super::target::{Folder, Step, is_absolute};
 use crate::shell::{Command, Join};
 
 /// In how many folders a command may run before nobody can tell.
@@ -23,9 +23,7 @@ impl Place {
     pub(super) fn then(&self, word: &str, names: &Names<'_>) -> Vec<Place> {
         let to = |text: &String| match self {
             Place::Known(folder) => Place::Known(folder.then(text)),
-            Place::New | Place::Unknown if text.starts_with(['/', '~']) => {
-                Place::Known(Folder::default().then(text))
-            }
+            Place::New | Place::Unknown if is_absolute(text) => Place::Known(Folder::default().then(text)),
             Place::New => Place::New,
             Place::Unknown => Place::Unknown,
         };

@@ -95,8 +95,28 @@ pub struct Redirection {
 impl Redirection {
     /// Tells whether it makes or changes a file that stays.
     pub fn writes_file(&self) -> bool {
-        matches!(self.flow, Flow::Write | Flow::Append) && !self.target.starts_with("/dev/")
+        matches!(self.flow, Flow::Write | Flow::Append) && !is_stream(&self.target)
     }
+}
+
+/// Is it a device that only takes what is written, and keeps nothing? What lies in `/dev/shm`, and disks, are no such ones.
+pub(crate) fn is_stream(path: &str) -> bool {
+    let Some(name) = path.strip_prefix("/dev/") else { return false };
+    let folders = ["fd/", "pts/", "tcp/", "udp/", "tty"];
+    matches!(
+        name,
+        "null"
+            | "zero"
+            | "full"
+            | "random"
+            | "urandom"
+            | "stdin"
+            | "stdout"
+            | "stderr"
+            | "console"
+            | "ptmx"
+            | "kmsg"
+    ) || folders.iter().any(|folder| name.starts_with(folder))
 }
 
 /// One simple command.

@@ -7,18 +7,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit};
 use unstuck_vault::{Choice, Progress, Retention, SnapshotId, Stage, Unwatched, Vault, VaultError, Watch};
 
 use crate::house::{House, ROOM};
 
 /// Where the child finds the safe and the snapshot to restore.
 const SAFE: &str = "UNSTUCK_TEST_SAFE";
+/// How many files it may have open.
+const OPEN_FILES: u64 = 256;
 
 /// Not a test by itself: the process that is killed.
 #[test]
 fn child() {
     let Ok(said) = std::env::var(SAFE) else { return };
     let (id, safe) = said.split_once(' ').unwrap();
+    let few = Rlimit { current: Some(OPEN_FILES), maximum: Some(OPEN_FILES) };
+    rustix::process::setrlimit(Resource::Nofile, few).unwrap();
     let vault = Vault::open(Path::new(safe)).unwrap();
     let now = std::time::SystemTime::now();
     let choice = Choice { paths: Vec::new(), dry_run: false, force: false, reserve: ROOM, now };
@@ -295,4 +300,23 @@ fn a_restore_whose_disk_is_away_waits_until_it_is_back() {
         house.is(&one.1);
         house.is_tidy();
     }
+}
+
+#[test]
+fn folders_in_folders_come_and_go_however_deep_they_lie() {
+    let house = House::new();
+    house.write("a", "1");
+    let shallow = (house.take().id, house.listing());
+    let levels = 4000_usize.saturating_sub(house.tree.as_os_str().len()) / 2;
+    assert!(levels as u64 > OPEN_FILES);
+    let lowest = house.path(&vec!["d"; levels].join("/"));
+    fs::create_dir_all(&lowest).unwrap();
+    fs::write(lowest.join("b"), "2").unwrap();
+    let deep = house.take().id;
+    assert!(spawn(&house, shallow.0).wait().unwrap().success());
+    house.is(&shallow.1);
+    house.is_tidy();
+    assert!(spawn(&house, deep).wait().unwrap().success());
+    assert_eq!(fs::read_to_string(lowest.join("b")).unwrap(), "2");
+    house.is_tidy();
 }

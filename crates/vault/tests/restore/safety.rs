@@ -1,7 +1,7 @@
 //! What may go on around a restore: links swapped in, others at work, a safe that is damaged, a disk that is full.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
@@ -182,16 +182,30 @@ fn a_stage_without_a_journal_is_rubbish() {
     let stage = house.vault.folder().join("stages/77");
     fs::create_dir(&stage).unwrap();
     fs::write(stage.join("0"), "half made").unwrap();
-    let beside = house.tree.parent().unwrap().join(".unstuck-restore-77-00000000");
-    let stranger = house.tree.parent().unwrap().join("not-ours");
-    for path in [&beside, &stranger] {
-        fs::create_dir(path).unwrap();
-        fs::write(path.join("x"), "1").unwrap();
-    }
-    let noted = [beside.to_str().unwrap(), stranger.to_str().unwrap()].join("\0");
-    fs::write(stage.join("elsewhere"), noted).unwrap();
+    let above = house.tree.parent().unwrap();
+    // Noted by its inode, or by none where it was about to be made; with something in it or not; and is it removed?
+    let cases: [(&str, fn(u64) -> String, bool, bool); 6] = [
+        (".unstuck-restore-made", |inode| inode.to_string(), true, true),
+        (".unstuck-restore-about-to-be", |_| String::new(), false, true),
+        (".unstuck-restore-about-to-be-in-use", |_| String::new(), true, false),
+        (".unstuck-restore-another", |inode| (inode + 1).to_string(), true, false),
+        (".unstuck-restore-other-empty", |inode| (inode + 1).to_string(), false, false),
+        ("not-ours", |inode| inode.to_string(), true, false),
+    ];
+    let noted = cases.map(|(name, inode, is_full, _)| {
+        fs::create_dir(above.join(name)).unwrap();
+        if is_full {
+            fs::write(above.join(name).join("x"), "1").unwrap();
+        }
+        let found = fs::metadata(above.join(name)).unwrap().ino();
+        format!("{} {}", inode(found), above.join(name).display())
+    });
+    fs::write(stage.join("elsewhere"), noted.join("\0")).unwrap();
     Vault::open(house.vault.folder()).unwrap();
-    assert!(!stage.exists() && !beside.exists() && stranger.exists());
+    assert!(!stage.exists());
+    for (name, _, _, is_removed) in cases {
+        assert_eq!(above.join(name).exists(), !is_removed, "{name}");
+    }
     house.is(&before);
 }
 
@@ -273,4 +287,39 @@ fn strings<const N: usize>(names: [&str; N]) -> Vec<String> {
 #[allow(clippy::print_stderr, reason = "what is not tested is said")]
 fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_safe_is_damage_and_nobody_waits_at_it() {
+    for room in ["format", "counter", "journal", "snapshots", "packs", "manifests"] {
+        let house = House::new();
+        house.write("a", "some content that is not empty");
+        let id = house.take().id;
+        house.write("a", "2");
+        let mut path = house.vault.folder().join(room);
+        if path.is_dir() {
+            path = fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
+        }
+        let _it_may_not_be_there = fs::remove_file(&path);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let opened = Vault::open(house.vault.folder());
+        let is_damage =
+            |error: &VaultError| matches!(error, VaultError::Damaged { path: named } if *named == path);
+        match (room, opened) {
+            ("format", opened) => assert!(is_damage(&opened.unwrap_err())),
+            ("counter", vault) => {
+                vault.unwrap().take(&house.wish(std::slice::from_ref(&house.tree)), &Unwatched).unwrap();
+            }
+            ("journal", vault) => assert_eq!(vault.unwrap().given_up().unwrap().len(), 1),
+            ("packs", vault) => {
+                let restored = vault.unwrap().restore(id, &house.choice(&[]), &Unwatched).unwrap();
+                assert_eq!(house.kept(&restored), ["a Damaged"]);
+            }
+            (_, vault) => {
+                let refused = vault.unwrap().restore(id, &house.choice(&[]), &Unwatched);
+                assert!(is_damage(&refused.unwrap_err()), "{room}");
+            }
+        }
+    }
 }
