@@ -187,7 +187,7 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
                 false => "",
             };
             let held = match lang {
-                Lang::En => format!("{}: {paths} paths, {size}{partly}", field("snapshot")),
+                Lang::En => format!("{}: {}, {size}{partly}", field("snapshot"), in_paths(&paths)),
                 Lang::Zh => format!("{}：{paths} 个路径，{size}{partly}", field("snapshot")),
             };
             let message = if paths.is_empty() { String::new() } else { because(held, body) };
@@ -199,7 +199,7 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
         EventType::SnapshotRestored => {
             let (id, paths, kept, saved) = (field("snapshot"), field("paths"), field("kept"), field("saved"));
             let mut told = match lang {
-                Lang::En => format!("{id}: {paths} paths"),
+                Lang::En => format!("{id}: {}", in_paths(&paths)),
                 Lang::Zh => format!("{id}：{paths} 个路径"),
             };
             if !matches!(&*kept, "" | "0") {
@@ -222,6 +222,11 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
             ("⌫", say("removed", "已删除"), if id.is_empty() { id } else { because(id, body) })
         }
     }
+}
+
+/// How many paths, in words.
+fn in_paths(count: &str) -> String {
+    format!("{count} {}", if count == "1" { "path" } else { "paths" })
 }
 
 /// What was done in the safe, because of what, and the call or the note that goes with it.

@@ -122,6 +122,14 @@ pub(crate) enum CommandError {
     NotProtected { asked: String },
     #[error("there is nothing to undo here")]
     NothingToUndo { elsewhere: Option<String> },
+    #[error("all calls here whose snapshots are kept are undone, or changed nothing")]
+    UndoneAsFarAsKept { per_target: usize },
+    #[error("{id} was taken by hand: there is no call behind it to undo")]
+    NoCallBehind { id: SnapshotId },
+    #[error("{} is neither in {id} nor there now", path.display())]
+    NeitherThenNorNow { id: SnapshotId, path: PathBuf },
+    #[error("{id} holds no file at {}", path.display())]
+    NoFileHeld { id: SnapshotId, path: PathBuf },
     #[error("{id} was undone already: what was there before is in {by}")]
     AlreadyUndone { id: SnapshotId, by: SnapshotId },
     #[error("there is nothing to redo")]
@@ -196,6 +204,7 @@ impl CommandError {
             | CommandError::InsideAgent { .. }
             | CommandError::NoSuchPath { .. }
             | CommandError::OurOwn { .. }
+            | CommandError::NeitherThenNorNow { .. }
             | CommandError::Vault(VaultError::TooWide { .. }) => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
@@ -207,6 +216,9 @@ impl CommandError {
             | CommandError::NotInSnapshot { .. }
             | CommandError::NotProtected { .. }
             | CommandError::NothingToUndo { .. }
+            | CommandError::UndoneAsFarAsKept { .. }
+            | CommandError::NoCallBehind { .. }
+            | CommandError::NoFileHeld { .. }
             | CommandError::AlreadyUndone { .. }
             | CommandError::NothingToRedo
             | CommandError::Vault(

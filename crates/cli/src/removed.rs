@@ -54,6 +54,8 @@ pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_240 => format!("{bytes} B"),
         10_240..10_485_760 => format!("{} KB", bytes >> 10),
-        _ => format!("{} MB", bytes >> 20),
+        10_485_760..1_073_741_824 => format!("{} MB", bytes >> 20),
+        // One digit behind the point, by whole tenths of 1024 MB.
+        _ => format!("{}.{} GB", bytes >> 30, ((bytes % (1 << 30)) * 10) >> 30),
     }
 }

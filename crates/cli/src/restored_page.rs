@@ -2,22 +2,26 @@
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_vault::{Change, Difference, Kept, KeptBecause, Restored};
+use unstuck_vault::{Change, Difference, Kept, KeptBecause, Origin, Restored, Snapshot};
 
+use crate::cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::removed::{self, counted};
 use crate::safe::Why;
-use crate::snapshot_page::{shown, text};
+use crate::snapshot_page::{self, shown, text};
 use crate::ui::Ui;
 
 /// How many paths of one sort are listed for people.
 const LISTED: usize = 50;
 
 #[derive(Serialize)]
-struct WireRestored {
+struct WireRestored<'a> {
     #[serde(rename = "type")]
     record: &'static str,
     id: String,
+    /// The call that was taken back; nothing where there is none behind it.
+    call: Option<i64>,
+    label: Option<&'a str>,
     dry_run: bool,
     saved: Option<String>,
     done: Vec<WireDifference>,
@@ -83,16 +87,23 @@ pub(crate) fn sign(change: Change) -> char {
 /// Says what was done, and ends in the status that fits.
 pub(crate) fn tell(
     ui: &mut Ui,
+    snapshot: &Snapshot,
     restored: &Restored,
     why: Why,
     dry_run: bool,
     json: bool,
 ) -> Result<ExitStatus, CommandError> {
     let lang = ui.lang();
+    let (call, label) = match &snapshot.origin {
+        Origin::Call { call, label, .. } => (*call, Some(&**label)),
+        Origin::Person | Origin::Restore { .. } => (None, None),
+    };
     match json {
         true => ui.json(&WireRestored {
             record: why.word(),
             id: restored.id.to_string(),
+            call,
+            label,
             dry_run,
             saved: restored.saved.map(|saved| saved.to_string()),
             done: restored.done.iter().map(WireDifference::from).collect(),
@@ -100,7 +111,13 @@ pub(crate) fn tell(
             verified: restored.verified,
             written_bytes: restored.written,
         })?,
-        false => ui.say(&in_words(restored, why, dry_run, lang))?,
+        false => {
+            // Whoever names no call wants to know which it was.
+            if matches!(why, Why::Undo | Why::Redo) {
+                ui.say(&format!("{}\n", snapshot_page::told(snapshot, cellar::now(), lang)))?;
+            }
+            ui.say(&in_words(restored, why, dry_run, lang))?;
+        }
     }
     Ok(status(restored, why, dry_run))
 }
@@ -157,10 +174,11 @@ fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String 
         }
         text += &and_more(restored.kept.len(), lang);
         let is_since = restored.kept.iter().any(|kept| kept.because == KeptBecause::ChangedSince);
-        text += match (is_since, lang) {
-            (true, Lang::En) => "`--force` brings these back as well\n",
-            (true, Lang::Zh) => "加上 `--force` 可一并恢复\n",
-            (false, _) => "",
+        // Plain `undo` and `redo` mean another one by now.
+        text += &match (is_since, lang) {
+            (true, Lang::En) => format!("`unstuck undo {id} --force` brings these back as well\n"),
+            (true, Lang::Zh) => format!("`unstuck undo {id} --force` 可一并恢复\n"),
+            (false, _) => String::new(),
         };
     }
     if restored.verified > 0 {

@@ -213,8 +213,11 @@ impl<'a> Safe<'a> {
         self.note(None, SafeCall::Nobody, SafeDeed::Failed, "person", &why.to_string());
     }
 
-    /// Tells the timeline of what was brought back, with the call that had changed it.
+    /// Tells the timeline of what was brought back, with the call that had changed it. Where nothing was, nothing is told.
     pub(crate) fn note_restored(&self, snapshot: &Snapshot, restored: &Restored, why: Why) {
+        if restored.done.is_empty() {
+            return;
+        }
         let name = |id: SnapshotId| Clean::stored(id.to_string());
         let deed = SafeDeed::Restored {
             paths: restored.done.len() as u64,

@@ -20,7 +20,7 @@ const LABEL: usize = 48;
 /// How somebody names a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// The newest that a person or a call took; what a restore saved counts only where there is nothing else.
+    /// The newest that a person or a call took, not what a restore saved.
     Latest,
     Id(SnapshotId),
 }
@@ -40,8 +40,7 @@ impl Named {
             Named::Id(id) => Ok(vault.snapshot(id)?),
             Named::Latest => {
                 let is_taken = |snapshot: &Snapshot| !matches!(snapshot.origin, Origin::Restore { .. });
-                let latest = vault.snapshots()?.into_iter().max_by_key(|one| (is_taken(one), one.id));
-                latest.ok_or(CommandError::NoSnapshot)
+                vault.snapshots()?.into_iter().rfind(is_taken).ok_or(CommandError::NoSnapshot)
             }
         }
     }
@@ -165,6 +164,18 @@ pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// A path on one line from which it can be told exactly: what would end the line is written as an escape.
+pub(crate) fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for sign in path.to_string_lossy().chars() {
+        match sign {
+            '\n' | '\r' | '\t' => text.extend(sign.escape_default()),
+            sign => text.push(sign),
+        }
+    }
+    plain::line(&text).into_owned()
+}
+
 /// A path as it may be shown.
 pub(crate) fn shown(path: &Path) -> String {
     plain::line(&path.to_string_lossy()).into_owned()
@@ -196,6 +207,59 @@ pub(crate) fn table<'a>(
     columns::table(&sides, &rows)
 }
 
+/// All that is known of one, for people.
+pub(crate) fn page(snapshot: &Snapshot, now: u64, lang: Lang) -> String {
+    let say = |en: &str, zh: &str| match lang {
+        Lang::En => en.to_owned(),
+        Lang::Zh => zh.to_owned(),
+    };
+    let (id, at) = (snapshot.id, millis(snapshot.at));
+    let new = removed::size(snapshot.stored);
+    let mut rows = vec![
+        [say("when", "时间"), format!("{} ({})", moment::ago(at, now, lang), time::iso(at))],
+        [say("why", "原因"), why(snapshot, lang)],
+        [
+            say("holds", "内容"),
+            match lang {
+                Lang::En => {
+                    let paths = removed::counted(snapshot.entries, ["path", "paths"]);
+                    format!("{paths}, {} ({new} new)", removed::size(snapshot.bytes))
+                }
+                Lang::Zh => {
+                    format!("{} 个路径，{}（新增 {new}）", snapshot.entries, removed::size(snapshot.bytes))
+                }
+            },
+        ],
+    ];
+    if let Origin::Call { key, session, row, .. } = &snapshot.origin {
+        let call = format!("{key} · {session} · {row}");
+        rows.push([say("call", "调用"), plain::line(&call).into_owned()]);
+        let after = match (snapshot.concluded, snapshot.changed) {
+            (false, _) => say("end unknown", "结束状态未知"),
+            (true, Some(false)) => say("nothing changed", "没有改动"),
+            (true, Some(true) | None) => say("recorded: the call changed something", "已记录：调用有改动"),
+        };
+        rows.push([say("after it", "之后"), after]);
+    }
+    let marks = marks(snapshot, lang);
+    if !marks.is_empty() {
+        rows.push([say("marks", "标记"), marks]);
+    }
+    for (number, scope) in snapshot.scopes.iter().enumerate() {
+        let head = if number == 0 { say("covers", "范围") } else { String::new() };
+        rows.push([head, escaped(&scope.path)]);
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.to_vec()).collect();
+    let body = columns::table(&[Side::Left, Side::Left], &rows);
+    let next = match lang {
+        Lang::En => {
+            format!("`unstuck snapshots files {id}` lists it, `unstuck diff {id}` shows what changed since\n")
+        }
+        Lang::Zh => format!("`unstuck snapshots files {id}` 列出内容，`unstuck diff {id}` 显示之后的改动\n"),
+    };
+    format!("{id}\n{body}{}{next}", not_held(snapshot, lang))
+}
+
 /// Why it was taken, in few words: `#12 rm -rf src`, `by hand: before the upgrade`, `before s3 was restored`.
 pub(crate) fn why(snapshot: &Snapshot, lang: Lang) -> String {
     match (&snapshot.origin, lang) {
@@ -208,6 +272,15 @@ pub(crate) fn why(snapshot: &Snapshot, lang: Lang) -> String {
         }
         (Origin::Restore { of }, Lang::En) => format!("before {of} was restored"),
         (Origin::Restore { of }, Lang::Zh) => format!("恢复 {of} 之前"),
+    }
+}
+
+/// The same with when it was, and its name: `#12 rm -rf src, 2 min ago (s8)`.
+pub(crate) fn told(snapshot: &Snapshot, now: u64, lang: Lang) -> String {
+    let (why, ago, id) = (why(snapshot, lang), moment::ago(millis(snapshot.at), now, lang), snapshot.id);
+    match lang {
+        Lang::En => format!("{why}, {ago} ({id})"),
+        Lang::Zh => format!("{why}，{ago}（{id}）"),
     }
 }
 

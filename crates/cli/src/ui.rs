@@ -51,6 +51,11 @@ impl Ui {
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
+    /// Prints bytes on standard output exactly as they are.
+    pub(crate) fn exactly(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
     /// Prints text for a person on standard error, beside a command's own output.
     pub(crate) fn remark(&mut self, text: &str) -> Result<(), CommandError> {
         self.out.flush()?;

@@ -1,14 +1,12 @@
 //! Which snapshot somebody means who wants something undone or redone. Nothing is changed here.
 
-use std::path::Path;
-
 use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 use unstuck_vault::{Origin, Snapshot, SnapshotId};
 
 use crate::cellar::Cellar;
 use crate::exit::{Among, CommandError};
-use crate::whereabouts::touch;
+use crate::whereabouts::Here;
 use crate::{plain, snapshot_page};
 
 /// How many candidates are listed.
@@ -34,42 +32,36 @@ impl Undoable {
         by.is_some_and(|by| self.get(by).is_none_or(|saved| !self.is_undone(saved)))
     }
 
-    /// Protected calls around a folder that changed something, or may have, and are not undone, the newest first.
-    pub(crate) fn last_calls(&self, around: &Path) -> Vec<&Snapshot> {
-        self.calls().filter(|snapshot| is_around(snapshot, around)).collect()
+    /// Protected calls that concern what is here, changed something or may have, and are not undone, the newest first.
+    pub(crate) fn last_calls(&self, here: &Here) -> Vec<&Snapshot> {
+        self.undoable_calls().filter(|snapshot| here.is_concerned_by(snapshot)).collect()
     }
 
-    /// That there is none, and the newest that lies elsewhere.
-    pub(crate) fn no_call(&self, around: &Path, lang: Lang) -> CommandError {
-        let elsewhere = self.calls().find(|snapshot| !is_around(snapshot, around));
+    /// That there is none; the newest that lies elsewhere, or how far back one can go where that is the reason.
+    pub(crate) fn no_call(&self, here: &Here, per_target: usize, lang: Lang) -> CommandError {
+        let is_full = |one: &&Snapshot| {
+            here.is_concerned_by(one)
+                && self.calls().filter(|other| other.scopes == one.scopes).count() >= per_target
+        };
+        if self.calls().any(|one| is_full(&one)) {
+            return CommandError::UndoneAsFarAsKept { per_target };
+        }
+        let elsewhere = self.undoable_calls().find(|snapshot| !here.is_concerned_by(snapshot));
         CommandError::NothingToUndo { elsewhere: elsewhere.map(|snapshot| told(snapshot, lang)) }
     }
 
     fn calls(&self) -> impl Iterator<Item = &Snapshot> {
-        let is_meant = |snapshot: &&Snapshot| {
-            matches!(snapshot.origin, Origin::Call { .. })
-                && snapshot.changed != Some(false)
-                && !self.is_undone(snapshot)
-        };
-        self.snapshots.iter().rev().filter(is_meant)
+        self.snapshots.iter().rev().filter(|snapshot| matches!(snapshot.origin, Origin::Call { .. }))
     }
 
-    /// What was there before the newest undo or restore around a folder that is not taken back.
-    pub(crate) fn last_undo(&self, around: &Path) -> Result<&Snapshot, CommandError> {
-        let is_meant = |snapshot: &&Snapshot| {
-            self.is_saved_by_undo(snapshot) && !self.is_undone(snapshot) && is_around(snapshot, around)
-        };
-        self.snapshots.iter().rev().find(is_meant).ok_or(CommandError::NothingToRedo)
+    fn undoable_calls(&self) -> impl Iterator<Item = &Snapshot> {
+        self.calls().filter(|snapshot| snapshot.changed != Some(false) && !self.is_undone(snapshot))
     }
 
-    /// Was it saved by an undo or a restore, and not by a redo? A redo restores what such a one had saved.
-    fn is_saved_by_undo(&self, snapshot: &Snapshot) -> bool {
-        match snapshot.origin {
-            Origin::Restore { of } => {
-                of >= snapshot.id || self.get(of).is_none_or(|of| !self.is_saved_by_undo(of))
-            }
-            Origin::Person | Origin::Call { .. } => false,
-        }
+    /// What was there before the newest undo or restore that concerns what is here and is in effect.
+    pub(crate) fn last_undo(&self, here: &Here) -> Result<&Snapshot, CommandError> {
+        let mut newest_first = in_effect(&self.snapshots).into_iter().rev();
+        newest_first.find(|snapshot| here.is_concerned_by(snapshot)).ok_or(CommandError::NothingToRedo)
     }
 
     /// The snapshot of a call, by the call's number or by the name its host gives it; or a snapshot by its own name.
@@ -146,9 +138,23 @@ fn told(snapshot: &Snapshot, lang: Lang) -> String {
     format!("{id} ({why}; {first}): `unstuck undo {id}`")
 }
 
-/// Does it hold something in a folder, or what the folder lies in?
-pub(crate) fn is_around(snapshot: &Snapshot, folder: &Path) -> bool {
-    snapshot.scopes.iter().any(|scope| touch(&scope.path, folder))
+/// What undos and restores saved that are in effect, the oldest first: the stack that `redo` takes from. Bringing back what one
+/// of them saved takes that one off; bringing back what such a redo saved is an undo again.
+fn in_effect(snapshots: &[Snapshot]) -> Vec<&Snapshot> {
+    let is_there = |id: SnapshotId| snapshots.iter().any(|snapshot| snapshot.id == id);
+    let mut stack: Vec<&Snapshot> = Vec::new();
+    for snapshot in snapshots {
+        let Origin::Restore { of } = snapshot.origin else { continue };
+        match stack.iter().position(|undo| undo.id == of) {
+            Some(redone) => drop(stack.remove(redone)),
+            None if is_there(of) => stack.push(snapshot),
+            // What is gone was pushed out by later ones of its sort: it was no call, unless calls came since.
+            None => {}
+        }
+    }
+    // What took it back may be gone itself.
+    stack.retain(|undo| undo.undone_by.is_none_or(is_there));
+    stack
 }
 
 /// The name that its host gives the call behind a snapshot.
@@ -156,5 +162,78 @@ fn key_of(snapshot: &Snapshot) -> Option<&str> {
     match &snapshot.origin {
         Origin::Call { key, .. } => Some(key),
         Origin::Person | Origin::Restore { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// A snapshot in a few letters: `c1` of a call, `p1` of a person, `r3:1` saved when s1 was restored, and `r3:1!4` taken
+    /// back since by what saved s4.
+    fn snapshot(text: &str) -> Snapshot {
+        let (sort, rest) = text.split_at(1);
+        let (rest, undone_by) = rest.split_once('!').map_or((rest, None), |(rest, by)| (rest, Some(by)));
+        let (id, of) = rest.split_once(':').unwrap_or((rest, "0"));
+        let [key, session, row, label] = std::array::from_fn(|_| String::new());
+        Snapshot {
+            id: id.parse().unwrap(),
+            at: SystemTime::UNIX_EPOCH,
+            origin: match sort {
+                "c" => Origin::Call { call: None, key, session, row, label },
+                "p" => Origin::Person,
+                "r" => Origin::Restore { of: of.parse().unwrap() },
+                other => panic!("{other}"),
+            },
+            note: String::new(),
+            scopes: Vec::new(),
+            gaps: Vec::new(),
+            gap_count: 0,
+            entries: 0,
+            bytes: 0,
+            stored: 0,
+            pinned: false,
+            concluded: true,
+            changed: None,
+            undone_by: undone_by.map(|by| by.parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_redo_takes_back_only_what_is_in_effect() {
+        let check = |text: &str, expected: &[u64]| {
+            let all: Vec<Snapshot> = text.split(' ').map(snapshot).collect();
+            let found: Vec<u64> = in_effect(&all).iter().map(|snapshot| snapshot.id.0).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("c1 c2", &[]);
+        // Undo, undo, redo, redo.
+        check("c1 c2 r3:2", &[3]);
+        check("c1 c2 r3:2 r4:1", &[3, 4]);
+        check("c1 c2 r3:2 r4:1 r5:4", &[3]);
+        check("c1 c2 r3:2 r4:1 r5:4 r6:3", &[]);
+        // The same, after the first of them was pushed out.
+        check("c1 c2 r4:1 r5:4 r6:3", &[]);
+        // Undo, redo, undo, redo: whatever is pushed out.
+        check("c1 r2:1 r3:2 r4:1", &[4]);
+        check("c1 r2:1 r3:2 r4:1 r5:4", &[]);
+        check("c1 r3:2 r4:1 r5:4", &[]);
+        check("c1 r4:1 r5:4", &[]);
+        check("c1 r5:4", &[]);
+        // Restore, redo; and a restore between undos.
+        check("p1 r2:1", &[2]);
+        check("p1 r2:1 r3:2", &[]);
+        check("c1 p2 r3:1 r4:2", &[3, 4]);
+        check("c1 p2 r3:1 r4:2 r5:4", &[3]);
+        check("c1 p2 r3:1 r4:2 r5:4 r6:3", &[]);
+        // A redo that is taken back by its name is an undo again.
+        check("c1 r2:1 r3:2 r4:3", &[4]);
+        check("c1 r2:1 r3:2 r4:3 r5:4", &[]);
+        // An older undo that is taken back by its name leaves the newer one.
+        check("c1 c2 r3:2 r4:1 r5:3", &[4]);
+        // What took one back was dropped.
+        check("c1 r2:1!3", &[]);
     }
 }

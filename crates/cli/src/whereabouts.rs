@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use unstuck_vault::Snapshot;
+
 use crate::at_risk::git::Repository;
 use crate::exit::{CommandError, NoPlace};
 
@@ -29,6 +31,31 @@ pub(crate) fn project_of(folder: &Path, home: Option<&Path>) -> PathBuf {
     let is_project = |top: &Path| home.as_deref().is_none_or(|home| !home.starts_with(top));
     let tree = Repository::around(folder).filter(|found| is_project(found.top()));
     tree.map_or_else(|| folder.to_owned(), |found| found.top().to_owned())
+}
+
+/// What is worked on here, with all that belongs to it.
+pub(crate) struct Here {
+    project: PathBuf,
+    /// Where git keeps what it keeps of it. Of a linked work tree and of a submodule that is elsewhere.
+    git: Vec<PathBuf>,
+}
+
+impl Here {
+    pub(crate) fn new(home: Option<&Path>) -> Result<Here, CommandError> {
+        let project = project(home)?;
+        let repository = Repository::around(&project).filter(|repository| repository.top() == project);
+        let git = repository.iter().flat_map(Repository::kept).cloned().collect();
+        Ok(Here { project, git })
+    }
+
+    /// Does a snapshot hold something of it, or what it lies in? What several work trees share is of each of them; what holds
+    /// another work tree as well is of that one.
+    pub(crate) fn is_concerned_by(&self, snapshot: &Snapshot) -> bool {
+        let is_gits = |path: &Path| self.git.iter().any(|git| path.starts_with(git));
+        let mut scopes = snapshot.scopes.iter().map(|scope| &scope.path);
+        let is_of_git = !snapshot.scopes.is_empty() && scopes.clone().all(|path| is_gits(path));
+        is_of_git || scopes.any(|path| touch(path, &self.project))
+    }
 }
 
 /// A path that somebody wrote, absolute and without links on the way. What is not there may be named, too.

@@ -52,7 +52,7 @@ mod watch;
 mod wish;
 
 pub use error::VaultError;
-pub use restored::{Change, Difference, Kept, KeptBecause, Restored};
+pub use restored::{Change, Difference, Held, Kept, KeptBecause, Restored};
 pub use retention::{Checked, Collected, Damage, Retention};
 pub use snapshot::{Coverage, Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
 pub use vault::Vault;

@@ -24,7 +24,7 @@ use crate::pack::Packs;
 use crate::plan::{self, Lists, to_path};
 use crate::prepare::{self, Prepared, Preparing};
 use crate::recover;
-use crate::restored::{Difference, Kept, KeptBecause, Restored};
+use crate::restored::{Difference, Held, Kept, KeptBecause, Restored};
 use crate::snapshot::{Origin, SnapshotId};
 use crate::stage::{self, Stages, name, parent};
 use crate::steps::{above, steps};
@@ -99,6 +99,35 @@ pub(crate) fn content(
         return Ok(None);
     }
     Ok(Some(content::beginning(&Packs::open(folder)?, &entry, most)?))
+}
+
+/// What a snapshot holds at a path and below it, or of everything, sorted by path.
+pub(crate) fn held(
+    folder: &Folder,
+    id: SnapshotId,
+    below: Option<&Path>,
+) -> Result<Vec<(PathBuf, Held)>, VaultError> {
+    let _shared = folder.hold(Hold::Shared, || true)?;
+    let want = Manifest::read(folder, StoredSnapshot::read(folder, id)?.before)?;
+    let below = below.map(|below| below.as_os_str().as_bytes());
+    let mut all = Vec::new();
+    want.visit(|path, seen| -> Result<(), VaultError> {
+        if below.is_none_or(|below| is_at_or_below(path, below)) {
+            let size = seen.entry.size;
+            let held = match seen.entry.kind() {
+                Kind::Absent => return Ok(()),
+                Kind::File | Kind::Folder | Kind::Link | Kind::Fifo if !seen.entry.is_held() => Held::Not,
+                Kind::File => Held::File { size },
+                Kind::Folder => Held::Folder,
+                Kind::Link => Held::Link,
+                Kind::Fifo | Kind::Special => Held::Special,
+            };
+            all.push((to_path(path), held));
+        }
+        Ok(())
+    })?;
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(all)
 }
 
 fn is_watched(watch: &dyn Watch) -> bool {

@@ -28,6 +28,24 @@ pub struct Difference {
     pub change: Change,
 }
 
+/// What a snapshot holds at one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// A file of so many bytes.
+    File {
+        /// How many.
+        size: u64,
+    },
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket or a device.
+    Special,
+    /// It was there, but it is not held, nor what is in it.
+    Not,
+}
+
 /// Why a path was left as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeptBecause {

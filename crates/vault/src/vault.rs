@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold};
-use crate::restored::{Difference, Restored};
+use crate::restored::{Difference, Held, Restored};
 use crate::retention::{Checked, Collected, Retention};
 use crate::snapshot::{Snapshot, SnapshotId};
 use crate::stored_snapshot::StoredSnapshot;
@@ -91,6 +91,11 @@ impl Vault {
     /// it holds none at this path.
     pub fn content(&self, id: SnapshotId, path: &Path, most: usize) -> Result<Option<Vec<u8>>, VaultError> {
         restore::content(&self.folder, id, path, most)
+    }
+
+    /// What a snapshot holds at a path and below it, or of everything, sorted by path.
+    pub fn held(&self, id: SnapshotId, below: Option<&Path>) -> Result<Vec<(PathBuf, Held)>, VaultError> {
+        restore::held(&self.folder, id, below)
     }
 
     /// Makes the present what the snapshot holds. The present is saved first.

@@ -53,7 +53,7 @@ impl Repository {
     }
 
     /// The folders that git keeps its things in.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
         self.kept.iter()
     }
 
@@ -63,7 +63,7 @@ impl Repository {
     }
 
     /// The work tree, and those folders.
-    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
         let outside = |kept: &&PathBuf| !kept.starts_with(&self.top);
         std::iter::once(&self.top).chain(self.kept.iter().filter(outside))
     }

@@ -16,7 +16,7 @@ use crate::onlooker::Onlooker;
 use crate::plain;
 use crate::restored_page::{change_word, sign};
 use crate::safe::Safe;
-use crate::snapshot_page::{Named, parse_named, shown, text};
+use crate::snapshot_page::{Named, escaped, parse_named, text};
 use crate::ui::Ui;
 
 /// Nobody reads a diff of a longer file.
@@ -82,7 +82,7 @@ enum Shown {
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &DiffArgs) -> Result<ExitStatus, CommandError> {
     let vault = Safe::of(cellar).existing()?;
     let snapshot = args.id.find(&vault)?;
-    let paths = paths_in(&snapshot, &args.paths)?;
+    let paths = paths_in(&vault, &snapshot, &args.paths)?;
     let onlooker = Onlooker::new(ui.lang());
     let differences = vault.differences(snapshot.id, &paths, &onlooker)?;
     onlooker.end();
@@ -121,7 +121,7 @@ fn changed(vault: &Vault, id: SnapshotId, difference: &Difference) -> Result<Sho
         (_, _) if is_large(&before) || is_large(&after) => Shown::TooLarge,
         (_, _) if is_binary(&before) || is_binary(&after) => Shown::Binary,
         (_, _) => {
-            let diff = unified(path, before.as_deref(), after.as_deref());
+            let diff = unified(Path::new(&escaped(path)), before.as_deref(), after.as_deref());
             let count = |sign| diff.lines().skip(2).filter(|line| line.starts_with(sign)).count() as u64;
             let (added, removed) = (count('+'), count('-'));
             Shown::Text { diff, added, removed }
@@ -166,7 +166,7 @@ fn wire<'a>(difference: &Difference, content: Option<&'a Shown>, stat: bool) -> 
 }
 
 fn in_words(difference: &Difference, content: Option<&Shown>, stat: bool, lang: Lang) -> String {
-    let (sign, path) = (sign(difference.change), shown(&difference.path));
+    let (sign, path) = (sign(difference.change), escaped(&difference.path));
     let said = |en: &str, zh: &str| match lang {
         Lang::En => format!("{sign} {path}  ({en})\n"),
         Lang::Zh => format!("{sign} {path}  （{zh}）\n"),
@@ -174,7 +174,15 @@ fn in_words(difference: &Difference, content: Option<&Shown>, stat: bool, lang: 
     match content {
         None => format!("{sign} {path}\n"),
         Some(Shown::Text { added, removed, .. }) if stat => format!("{sign} {path}  +{added} -{removed}\n"),
-        Some(Shown::Text { diff, .. }) if !diff.is_empty() => plain::lines(diff).into_owned(),
+        Some(Shown::Text { diff, .. }) if !diff.is_empty() => {
+            let is_link = difference.path.is_symlink();
+            let retyped = match (difference.change, is_link) {
+                (Change::Retyped, true) => said("a link now, which it was not", "现在是链接，原先不是"),
+                (Change::Retyped, false) => said("it was something else", "原先是别的类型"),
+                (Change::Added | Change::Removed | Change::Modified | Change::Touched, _) => String::new(),
+            };
+            retyped + &plain::lines(diff)
+        }
         // A file that is empty on one side.
         Some(Shown::Text { .. }) => format!("{sign} {path}\n"),
         Some(Shown::Binary) => said("binary", "二进制文件"),

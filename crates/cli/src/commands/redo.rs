@@ -11,7 +11,7 @@ use crate::restored_page;
 use crate::safe::{Safe, Why};
 use crate::ui::Ui;
 use crate::undoable::Undoable;
-use crate::whereabouts;
+use crate::whereabouts::Here;
 
 /// Take back the last undo or restore here
 ///
@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RedoArgs) -> Result<ExitS
     let safe = Safe::of(cellar);
     let vault = safe.at_work()?;
     let all = Undoable::new(vault.snapshots()?);
-    let snapshot = all.last_undo(&whereabouts::project(cellar.home())?)?;
+    let snapshot = all.last_undo(&Here::new(cellar.home())?)?;
     let choice = Choice {
         paths: Vec::new(),
         dry_run: args.dry_run,
@@ -52,5 +52,5 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RedoArgs) -> Result<ExitS
         safe.note_restored(snapshot, &restored, Why::Redo);
         safe.expire(&vault);
     }
-    restored_page::tell(ui, &restored, Why::Redo, args.dry_run, args.json)
+    restored_page::tell(ui, snapshot, &restored, Why::Redo, args.dry_run, args.json)
 }

@@ -1,9 +1,10 @@
 //! `unstuck restore`: makes files what a snapshot holds.
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use unstuck_vault::{Choice, Snapshot};
+use unstuck_vault::{Choice, Snapshot, Vault};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -46,7 +47,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RestoreArgs) -> Result<Ex
     let vault = safe.at_work()?;
     let snapshot = args.id.find(&vault)?;
     let choice = Choice {
-        paths: paths_in(&snapshot, &args.paths)?,
+        paths: paths_in(&vault, &snapshot, &args.paths)?,
         dry_run: args.dry_run,
         force: true,
         reserve: safe.reserve(),
@@ -59,16 +60,24 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RestoreArgs) -> Result<Ex
         safe.note_restored(&snapshot, &restored, Why::Restore);
         safe.expire(&vault);
     }
-    restored_page::tell(ui, &restored, Why::Restore, args.dry_run, args.json)
+    restored_page::tell(ui, &snapshot, &restored, Why::Restore, args.dry_run, args.json)
 }
 
-/// The paths that are meant, each of which the snapshot must cover at least in part.
-pub(crate) fn paths_in(snapshot: &Snapshot, paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+/// The paths that are meant. The snapshot must cover each of them at least in part, and something must be there, then or now.
+pub(crate) fn paths_in(
+    vault: &Vault,
+    snapshot: &Snapshot,
+    paths: &[PathBuf],
+) -> Result<Vec<PathBuf>, CommandError> {
     let mut meant = Vec::new();
     for path in paths {
         let path = whereabouts::named(path)?;
         if !snapshot.scopes.iter().any(|scope| touch(&scope.path, &path)) {
             return Err(CommandError::NotInSnapshot { id: snapshot.id, path });
+        }
+        let is_gone = fs::symlink_metadata(&path).is_err();
+        if is_gone && vault.held(snapshot.id, Some(&path))?.is_empty() {
+            return Err(CommandError::NeitherThenNorNow { id: snapshot.id, path });
         }
         meant.push(path);
     }

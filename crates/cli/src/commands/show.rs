@@ -1,6 +1,7 @@
-//! `unstuck show`: one call's life, or one recurring problem.
+//! `unstuck show`: one call's life, one recurring problem, or one snapshot.
 
 use unstuck_store::{Problem, Store, StoredCall};
+use unstuck_vault::{Snapshot, SnapshotId, VaultError};
 
 use crate::call_page::CallPage;
 use crate::cellar::{self, Cellar};
@@ -8,6 +9,7 @@ use crate::exit::{Among, CommandError, ExitStatus};
 use crate::plain;
 use crate::problem_page::ProblemPage;
 use crate::safe::Safe;
+use crate::snapshot_page::{self, WireSnapshot};
 use crate::ui::Ui;
 
 /// What a problem's name begins with.
@@ -17,20 +19,21 @@ const LEAST: usize = 4;
 /// How many candidates are listed.
 const LISTED: u32 = 10;
 
-/// Show one call's life, or one recurring problem
+/// Show one call's life, one recurring problem, or one snapshot
 ///
 /// A call is named by its number (12 or #12), by the name its host gives it, or by enough of that. A problem is named by its
-/// fingerprint (e1:…) or enough of it.
+/// fingerprint (e1:…) or enough of it. A snapshot is named s41.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   unstuck show 12                  states, attempts, diagnosis, what was said and why, output
   unstuck show toolu_01AbC         the same, by the name the agent's program gives it
   unstuck show e1:k3fq             one problem: how often, where, since when, what helps
+  unstuck show s41                 one snapshot: when, why, what it covers and what is not in it
   unstuck show --json 12           one JSON object")]
 pub(crate) struct ShowArgs {
-    /// A call or a problem
-    #[arg(value_name = "CALL|PROBLEM")]
+    /// A call, a problem or a snapshot
+    #[arg(value_name = "CALL|PROBLEM|ID")]
     what: String,
     /// One JSON object
     #[arg(long)]
@@ -38,8 +41,15 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ShowArgs) -> Result<ExitStatus, CommandError> {
-    let store = cellar.to_read()?;
     let (now, lang) = (cellar::now(), ui.lang());
+    if let Some(snapshot) = find_snapshot(cellar, args.what.trim())? {
+        match args.json {
+            true => ui.json(&WireSnapshot::new(&snapshot))?,
+            false => ui.say(&snapshot_page::page(&snapshot, now, lang))?,
+        }
+        return Ok(ExitStatus::Success);
+    }
+    let store = cellar.to_read()?;
     match find(&store, args.what.trim())? {
         Found::Call(call) => {
             let page = CallPage::read(&store, *call)?;
@@ -60,6 +70,16 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ShowArgs) -> Result<ExitS
         }
     }
     Ok(ExitStatus::Success)
+}
+
+/// The snapshot that goes by this name. What is no snapshot may be a call.
+fn find_snapshot(cellar: &Cellar, asked: &str) -> Result<Option<Snapshot>, CommandError> {
+    let (Some(_), Ok(id)) = (asked.strip_prefix('s'), asked.parse::<SnapshotId>()) else { return Ok(None) };
+    let Some(vault) = Safe::of(cellar).if_there()? else { return Ok(None) };
+    match vault.snapshot(id) {
+        Err(VaultError::NoSuchSnapshot { .. }) => Ok(None),
+        snapshot => Ok(Some(snapshot?)),
+    }
 }
 
 enum Found {

@@ -1,19 +1,21 @@
 //! `unstuck snapshots`: what can be restored, whether it is whole, and how long it stays.
 
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_vault::{Checked, Collected, SnapshotId, Vault};
+use unstuck_vault::{Checked, Collected, Held, SnapshotId, Vault};
 
 use crate::cellar::{self, Cellar};
+use crate::commands::restore::paths_in;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
 use crate::person;
 use crate::removed::{self, counted};
 use crate::safe::{Safe, Why};
-use crate::snapshot_page::{self, Named, WireSnapshot, parse_named, shown, text};
+use crate::snapshot_page::{self, Named, WireSnapshot, escaped, parse_named, shown, text};
 use crate::ui::Ui;
-use crate::undoable::is_around;
-use crate::whereabouts;
+use crate::whereabouts::{self, Here};
 
 /// How many damaged files are listed for people.
 const LISTED: usize = 50;
@@ -30,6 +32,8 @@ Examples:
   unstuck snapshots                   all of them: when, why, how large, what they cover
   unstuck snapshots --here --json     those that concern the project here, for a program
   unstuck snapshots check             read everything and compare it with what was written
+  unstuck snapshots files s41 src     what it holds below src
+  unstuck snapshots cat s41 a.rs      one file as it was
   unstuck snapshots pin s41           keep it until it is dropped
   unstuck snapshots drop s40 s41      remove them for good"
 )]
@@ -55,12 +59,33 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// List what a snapshot holds
+    Files {
+        /// s41, 41 or latest
+        #[arg(value_name = "ID", value_parser = parse_named)]
+        id: Named,
+        /// Only what is at this path or below it
+        #[arg(value_name = "PATH")]
+        path: Option<PathBuf>,
+        /// One JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a file exactly as a snapshot holds it; of a link, what it leads to
+    Cat {
+        /// s41, 41 or latest
+        #[arg(value_name = "ID", value_parser = parse_named)]
+        id: Named,
+        /// The file
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
     /// Keep a snapshot until somebody removes it
     Pin {
         /// s41, 41 or latest
         #[arg(value_name = "ID", value_parser = parse_named)]
         id: Named,
-        /// No longer keep it for ever
+        /// No longer keep it for ever; not for agents
         #[arg(long)]
         off: bool,
         /// The snapshot as it stands then, as one JSON object
@@ -94,6 +119,16 @@ struct WireDamage {
     file: String,
 }
 
+/// What is held at one path, exactly as it is printed.
+#[derive(Serialize)]
+struct WireHeld {
+    #[serde(rename = "type")]
+    record: &'static str,
+    path: String,
+    kind: &'static str,
+    bytes: Option<u64>,
+}
+
 #[derive(Serialize)]
 struct WireDropped {
     dropped: Vec<String>,
@@ -106,7 +141,15 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotsArgs) -> Result<
     match &args.action {
         None => list(ui, cellar, &safe.existing()?, args),
         Some(Action::Check { id, json }) => check(ui, &safe.existing()?, *id, *json),
-        Some(Action::Pin { id, off, json }) => pin(ui, &safe.at_work()?, *id, !off, *json),
+        Some(Action::Files { id, path, json }) => files(ui, &safe.existing()?, *id, path.as_deref(), *json),
+        Some(Action::Cat { id, path }) => cat(ui, &safe.existing()?, *id, path),
+        Some(Action::Pin { id, off, json }) => {
+            // What is no longer pinned may expire at once.
+            if *off {
+                person::must_not_be_an_agent()?;
+            }
+            pin(ui, &safe.at_work()?, *id, !off, *json)
+        }
         Some(Action::Drop { ids, json }) => {
             person::must_not_be_an_agent()?;
             drop_them(ui, &safe, ids, *json)
@@ -122,8 +165,8 @@ fn list(
 ) -> Result<ExitStatus, CommandError> {
     let mut snapshots = vault.snapshots()?;
     if args.here {
-        let here = whereabouts::project(cellar.home())?;
-        snapshots.retain(|snapshot| is_around(snapshot, &here));
+        let here = Here::new(cellar.home())?;
+        snapshots.retain(|snapshot| here.is_concerned_by(snapshot));
     }
     snapshots.reverse();
     let lang = ui.lang();
@@ -149,6 +192,44 @@ fn list(
         (false, Lang::En) => format!("{}, {size} in the safe\n", counted(count, ["snapshot", "snapshots"])),
         (false, Lang::Zh) => format!("{count} 个快照，保险库共 {size}\n"),
     })?;
+    Ok(ExitStatus::Success)
+}
+
+fn files(
+    ui: &mut Ui,
+    vault: &Vault,
+    id: Named,
+    path: Option<&Path>,
+    json: bool,
+) -> Result<ExitStatus, CommandError> {
+    let snapshot = id.find(vault)?;
+    let paths: Vec<PathBuf> = path.map(Path::to_owned).into_iter().collect();
+    let paths = paths_in(vault, &snapshot, &paths)?;
+    for (path, held) in vault.held(snapshot.id, paths.first().map(PathBuf::as_path))? {
+        let (kind, bytes, mark) = match held {
+            Held::File { size } => ("file", Some(size), ""),
+            Held::Folder => ("folder", None, "/"),
+            Held::Link => ("link", None, "@"),
+            Held::Special => ("special", None, "="),
+            Held::Not => ("not_held", None, "?"),
+        };
+        match json {
+            true => ui.json(&WireHeld { record: "held", path: text(&path), kind, bytes })?,
+            false => {
+                let size = bytes.map(removed::size).unwrap_or_default();
+                ui.say(&format!("{size:>9}  {}{mark}\n", escaped(&path)))?;
+            }
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn cat(ui: &mut Ui, vault: &Vault, id: Named, path: &Path) -> Result<ExitStatus, CommandError> {
+    let (id, path) = (id.find(vault)?.id, whereabouts::named(path)?);
+    match vault.content(id, &path, usize::MAX)? {
+        Some(content) => ui.exactly(&content)?,
+        None => return Err(CommandError::NoFileHeld { id, path }),
+    }
     Ok(ExitStatus::Success)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use unstuck_vault::{Choice, Snapshot, VaultError};
+use unstuck_vault::{Choice, Origin, Snapshot, VaultError};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -11,7 +11,7 @@ use crate::restored_page;
 use crate::safe::{Safe, Why};
 use crate::ui::Ui;
 use crate::undoable::Undoable;
-use crate::whereabouts;
+use crate::whereabouts::Here;
 
 /// Take back what an agent's call changed
 ///
@@ -58,8 +58,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
         restored => restored,
     };
     let (snapshot, restored) = match args.what.trim() {
-        "last" => {
-            let here = whereabouts::project(cellar.home())?;
+        // `latest` is how the other commands name the newest.
+        "last" | "latest" => {
+            let here = Here::new(cellar.home())?;
             let mut last = None;
             for snapshot in all.last_calls(&here) {
                 let restored = undo(snapshot)?;
@@ -69,12 +70,15 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
                     break;
                 }
             }
-            last.ok_or_else(|| all.no_call(&here, ui.lang()))?
+            last.ok_or_else(|| all.no_call(&here, safe.settings.per_target, ui.lang()))?
         }
         asked => {
             let snapshot = all.named(cellar, asked)?;
             if let (Some(by), true, false) = (snapshot.undone_by, all.is_undone(snapshot), args.force) {
                 return Err(CommandError::AlreadyUndone { id: snapshot.id, by });
+            }
+            if snapshot.origin == Origin::Person && !args.force {
+                return Err(CommandError::NoCallBehind { id: snapshot.id });
             }
             (snapshot, undo(snapshot)?)
         }
@@ -84,5 +88,5 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
         safe.note_restored(snapshot, &restored, Why::Undo);
         safe.expire(&vault);
     }
-    restored_page::tell(ui, &restored, Why::Undo, args.dry_run, args.json)
+    restored_page::tell(ui, snapshot, &restored, Why::Undo, args.dry_run, args.json)
 }

@@ -55,6 +55,14 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NotInSnapshot { id, path } => format!("{id} 不包含 {}", path.display()),
         CommandError::NotProtected { asked } => format!("没有快照属于名为 {asked} 的调用"),
         CommandError::NothingToUndo { .. } => "这里没有可撤销的内容".to_owned(),
+        CommandError::UndoneAsFarAsKept { .. } => {
+            "这里保留有快照的调用都已撤销，或没有改动任何内容".to_owned()
+        }
+        CommandError::NoFileHeld { id, path } => format!("{id} 中 {} 处没有文件", path.display()),
+        CommandError::NoCallBehind { id } => format!("{id} 是手动创建的：没有可撤销的调用"),
+        CommandError::NeitherThenNorNow { id, path } => {
+            format!("{id} 中没有 {}，现在也不存在", path.display())
+        }
         CommandError::AlreadyUndone { id, by } => format!("{id} 已经撤销过：之前的状态在 {by} 中"),
         CommandError::NothingToRedo => "没有可重做的内容".to_owned(),
         CommandError::ReaderGone => "读取输出的一方已经离开".to_owned(),

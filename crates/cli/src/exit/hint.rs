@@ -100,8 +100,8 @@ impl CommandError {
                     "请将 `store.state-dir` 指向本地磁盘上的文件夹",
                 ),
                 StoreError::Missing { .. } => say(
-                    "`unstuck replay --record FILE` fills it from a transcript",
-                    "`unstuck replay --record FILE` 可用会话记录填充它",
+                    "`unstuck install` connects an agent, whose calls are then recorded; `unstuck replay --record FILE` reads a transcript",
+                    "`unstuck install` 连接智能体，之后会记录它的调用；`unstuck replay --record FILE` 可读入会话记录",
                 ),
                 StoreError::Io { .. } | StoreError::Sql { .. } => None,
             },
@@ -167,9 +167,11 @@ impl CommandError {
                 ),
                 VaultError::NotConcluded { id } => say(
                     &format!(
-                        "`unstuck diff {id}` shows what differs, `unstuck restore {id}` brings all of it back"
+                        "it may still be running; `unstuck diff {id}` shows what differs, `unstuck restore {id}` brings all of it back"
                     ),
-                    &format!("`unstuck diff {id}` 显示差异，`unstuck restore {id}` 可全部恢复"),
+                    &format!(
+                        "它可能仍在运行；`unstuck diff {id}` 显示差异，`unstuck restore {id}` 可全部恢复"
+                    ),
                 ),
                 VaultError::Away { journal, .. } => say(
                     &format!(
@@ -196,7 +198,9 @@ impl CommandError {
                 "a person removes what unstuck keeps with `unstuck purge`",
                 "由用户用 `unstuck purge` 删除 unstuck 保存的内容",
             ),
-            CommandError::NoSuchPath { .. } => say("check the path", "请检查路径"),
+            CommandError::NoSuchPath { .. } | CommandError::NeitherThenNorNow { .. } => {
+                say("check the path", "请检查路径")
+            }
             CommandError::NotInSnapshot { .. } | CommandError::NotProtected { .. } => say(
                 "`unstuck snapshots` shows what each covers, and which call it belongs to",
                 "`unstuck snapshots` 显示每个快照包含什么、属于哪个调用",
@@ -207,6 +211,22 @@ impl CommandError {
             CommandError::NothingToUndo { elsewhere: None } | CommandError::NothingToRedo => say(
                 "`unstuck snapshots` shows what can be restored",
                 "`unstuck snapshots` 显示可以恢复的内容",
+            ),
+            CommandError::UndoneAsFarAsKept { per_target } => say(
+                &format!(
+                    "of the same paths the newest {per_target} are kept, older ones expire: `unstuck config explain vault.per-target`"
+                ),
+                &format!(
+                    "同一路径只保留最新的 {per_target} 个快照，更早的会过期：`unstuck config explain vault.per-target`"
+                ),
+            ),
+            CommandError::NoFileHeld { id, .. } => say(
+                &format!("`unstuck snapshots files {id}` lists what it holds"),
+                &format!("`unstuck snapshots files {id}` 列出它包含的内容"),
+            ),
+            CommandError::NoCallBehind { id } => say(
+                &format!("`unstuck restore {id}` brings all of it back"),
+                &format!("`unstuck restore {id}` 可全部恢复"),
             ),
             CommandError::AlreadyUndone { by, .. } => say(
                 &format!("`unstuck undo {by}` takes the undo back"),

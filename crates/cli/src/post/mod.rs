@@ -189,9 +189,13 @@ impl<'a> Post<'a> {
         let session = who.session.clone();
         let (answer, report) = self.desk.after(rules, who, &result, now);
         let never_ran = matches!(finished.observation.outcome, Outcome::Denied | Outcome::Rejected);
-        match &answer.kept {
-            Kept::Stored => self.has_ended(&answer.said, !never_ran),
-            Kept::Spooled { .. } | Kept::Lost { .. } => self.has_ended_unheard(&session, &finished.key),
+        match (&answer.kept, finished.runs_on) {
+            // What it will have changed is known when it has ended.
+            (_, true) => {}
+            (Kept::Stored, false) => self.has_ended(&answer.said, !never_ran),
+            (Kept::Spooled { .. } | Kept::Lost { .. }, false) => {
+                self.has_ended_unheard(&session, &finished.key);
+            }
         }
         let report = Some(report).filter(|report| report.diagnosis.ok() != Some(true));
         if self.tool_errors && report.is_some() {

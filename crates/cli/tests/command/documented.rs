@@ -92,6 +92,8 @@ fn every_key_of_what_is_said_of_snapshots_is_documented() {
     assert_eq!(redone["type"], "redo");
     check(&world, &["snapshots", "--json"], &["snapshots.md"]);
     check(&world, &["snapshots", "pin", "s1", "--json"], &["snapshots.md"]);
+    check(&world, &["show", "s1", "--json"], &["snapshots.md"]);
+    check(&world, &["snapshots", "files", "s1", "--json"], &["snapshots.md"]);
     check(&world, &["snapshots", "check", "--json"], &["snapshots.md"]);
     check(&world, &["snapshots", "drop", "s1", "--json"], &["snapshots.md"]);
     check(&world, &["status", "--json"], &["control.md"]);

@@ -36,7 +36,7 @@ fn every_command_says_that_nothing_is_recorded_yet() {
     for args in [&["log"][..], &["log", "--follow"], &["show", "1"], &["problems"], &["stats"]] {
         World::empty()
             .run(args, "")
-            .complains(1, &["nothing is recorded in ", "hint: `unstuck replay --record"]);
+            .complains(1, &["nothing is recorded in ", "hint: `unstuck install` connects an agent"]);
     }
 }
 

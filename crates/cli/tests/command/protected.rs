@@ -735,6 +735,11 @@ fn a_task_in_the_background_is_looked_at_again_when_it_ends() {
     let mut launched = payload(&world, "claude", true, "toolu_bg", command);
     launched["tool_response"]["backgroundTaskId"] = json!("b1");
     world.run(&["hook", "claude"], launched.to_string());
+    // Until then nobody knows what it changes, and what was done before it is not taken back in its place.
+    let [taken] = &snapshots(&world)[..] else { panic!() };
+    assert_eq!((&taken["concluded"], &taken["changed"]), (&json!(false), &Value::Null), "{taken}");
+    let early = world.run_in("work", &["undo"]);
+    early.complains(1, &["how the call behind s1 left things was not recorded", "it may still be running"]);
     let stood = files(&world);
     Command::new("sh").args(["-c", command]).current_dir(world.path("work")).status().unwrap();
     let notice = "<task-notification><task-id>b1</task-id><tool-use-id>toolu_bg</tool-use-id>\

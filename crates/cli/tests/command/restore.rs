@@ -211,6 +211,65 @@ fn a_diff_can_be_short_or_for_programs() {
 }
 
 #[test]
+fn a_name_stays_on_its_line_and_a_link_in_place_of_a_file_is_said() {
+    let world = project();
+    let odd = world.path("app/odd\nname");
+    fs::write(&odd, "one\n").unwrap();
+    world.run_in("app", &["snapshot"]);
+    fs::write(&odd, "two\n").unwrap();
+    fs::remove_file(world.path("app/src/main.rs")).unwrap();
+    symlink("elsewhere", world.path("app/src/main.rs")).unwrap();
+    let names = world.run_in("app", &["diff", "s1", "--name-only"]);
+    assert!(names.stdout().contains("/app/odd\\nname\n"), "{names}");
+    let said = world.run_in("app", &["diff", "s1"]);
+    assert!(said.stdout().contains("/app/odd\\nname\n+++ "), "{said}");
+    assert!(said.stdout().contains("/src/main.rs  (a link now, which it was not)\n--- "), "{said}");
+}
+
+#[test]
+fn what_is_neither_in_a_snapshot_nor_there_is_called_wrongly() {
+    let (world, _) = saved();
+    for args in
+        [&["restore", "s1", "nope"][..], &["diff", "latest", "nope"], &["snapshots", "files", "s1", "nope"]]
+    {
+        let said = world.run_in("app", args);
+        said.complains(2, &["app/nope is neither in s1 nor there now\n"]);
+    }
+    let zh = world.run_in("app", &["--lang", "zh", "diff", "s1", "nope"]);
+    zh.complains(2, &["现在也不存在"]);
+    // What came since is there now, and what went was there then.
+    ravage(&world);
+    assert_eq!(world.run_in("app", &["diff", "s1", "new.txt", "src/deep/note.txt"]).exit, 0);
+}
+
+#[test]
+fn a_snapshot_is_shown_listed_and_read_without_being_restored() {
+    let (world, _) = saved();
+    fs::write(world.path("app/bytes"), b"\x00\xff\x1b").unwrap();
+    world.run_in("app", &["snapshot", "--note", "before"]);
+    ravage(&world);
+    fs::remove_file(world.path("app/bytes")).unwrap();
+    let id = world.run(&["snapshots", "--json"], "").json_lines()[0]["id"].as_str().unwrap().to_owned();
+    let page = world.run(&["show", &id], "");
+    assert!(page.stdout().starts_with(&format!("{id}\nwhen ")) && page.exit == 0, "{page}");
+    for words in ["why     before\n", "covers  ", "/app\n", "can be made again"] {
+        assert!(page.stdout().contains(words), "{words}\n{page}");
+    }
+    assert_eq!(world.run(&["show", &id, "--json"], "").json()["note"], "before");
+    let zh = world.run(&["--lang", "zh", "show", &id], "");
+    assert!(zh.stdout().contains("范围"), "{zh}");
+    let listed = world.run_in("app", &["snapshots", "files", &id, "src"]);
+    assert!(listed.stdout().contains("13 B  ") && listed.stdout().contains("/app/src/main.rs\n"), "{listed}");
+    assert!(listed.stdout().contains("/app/src/deep/\n") && !listed.stdout().contains("Cargo"), "{listed}");
+    let bytes = world.run_in("app", &["snapshots", "files", "latest", "bytes", "--json"]).json();
+    assert_eq!((&bytes["kind"], &bytes["bytes"]), (&json!("file"), &json!(3)));
+    let content = world.run_in("app", &["snapshots", "cat", &id, "bytes"]);
+    assert_eq!((&content.stdout[..], content.exit), (&b"\x00\xff\x1b"[..], 0));
+    let none = world.run_in("app", &["snapshots", "cat", &id, "src"]);
+    none.complains(1, &["holds no file at ", "app/src\n", "`unstuck snapshots files "]);
+}
+
+#[test]
 fn without_a_change_a_diff_is_empty() {
     let (world, _) = saved();
     let said = world.run_in("app", &["diff", "s1"]);

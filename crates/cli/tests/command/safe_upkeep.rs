@@ -115,9 +115,10 @@ fn gc_tends_a_safe_without_a_timeline_and_a_timeline_without_a_safe() {
 fn what_is_dropped_is_gone_and_an_agent_drops_nothing() {
     let world = with_snapshots(3);
     world.run(&["snapshots", "pin", "s2"], "");
-    let mut agent = world.command(&["snapshots", "drop", "s1"]);
-    let refused = agent.env("CLAUDECODE", "1").output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    for args in [&["snapshots", "drop", "s1"][..], &["snapshots", "pin", "s2", "--off"]] {
+        let refused = world.command(args).env("CLAUDECODE", "1").output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
     world.run(&["snapshots", "drop", "s1", "s9"], "").complains(1, &["there is no snapshot s9"]);
     assert_eq!(ids(&world).len(), 3);
     let said = world.run(&["snapshots", "drop", "s1", "2", "s1"], "");

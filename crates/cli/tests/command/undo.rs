@@ -30,7 +30,9 @@ fn the_last_call_is_taken_back_and_that_as_well() {
     let after = tree(&world.path("app"));
     let said = world.run_in("app", &["undo"]);
     assert_eq!((tree(&world.path("app")), said.exit), (before.clone(), 0), "{said}");
-    assert!(said.stdout().starts_with("brought back ") && said.stdout().contains(" from s1:\n"), "{said}");
+    let lines: Vec<&str> = said.stdout().lines().collect();
+    assert!(lines[0].starts_with("rm -r app, ") && lines[0].ends_with(" (s1)"), "{said}");
+    assert!(lines[1].starts_with("brought back ") && lines[1].ends_with(" from s1:"), "{said}");
     assert!(said.stdout().contains("verified by hash: 2 files"), "{said}");
     assert!(said.stdout().ends_with("; take this back: `unstuck redo`\n"), "{said}");
     let said = world.run_in("app", &["redo"]);
@@ -57,12 +59,88 @@ fn several_undos_are_redone_the_last_one_first() {
         assert_eq!(read(&world, "app/src/main.rs"), expected);
     }
     world.run_in("app", &["undo"]).complains(1, &["there is nothing to undo here\n"]);
-    // What was saved by each of these must not have expired by then.
     for expected in ["a", "b"] {
-        assert_eq!(world.run_in("app", &["redo", "--set", "vault.per-target=9"]).exit, 0);
+        assert_eq!(world.run_in("app", &["redo"]).exit, 0);
         assert_eq!(read(&world, "app/src/main.rs"), expected);
     }
     world.run_in("app", &["redo"]).complains(1, &["there is nothing to redo\n"]);
+}
+
+#[test]
+fn going_back_and_forth_never_redoes_a_redo() {
+    let world = project();
+    let write =
+        |text: &'static str| move |world: &World| fs::write(world.path("app/src/main.rs"), text).unwrap();
+    world.protected("a", "app/src", write("a"));
+    world.protected("b", "app/src", write("b"));
+    let mut stack = vec!["fn main() {}\n", "a", "b"];
+    let mut redone = Vec::new();
+    for (number, deed) in
+        "undo redo undo redo redo undo undo redo redo redo undo undo redo redo redo".split(' ').enumerate()
+    {
+        let said = world.run_in("app", &[deed]);
+        let moved = match deed {
+            "undo" if stack.len() > 1 => stack.pop().map(|text| redone.push(text)),
+            "undo" => None,
+            _ => redone.pop().map(|text| stack.push(text)),
+        };
+        assert_eq!(said.exit, i32::from(moved.is_none()), "{number} {deed} {said}");
+        assert_eq!(read(&world, "app/src/main.rs"), *stack.last().unwrap(), "{number} {deed} {said}");
+    }
+    // A restore is taken back once, too.
+    assert_eq!(world.run_in("app", &["restore", "s1"]).exit, 0);
+    assert_eq!(read(&world, "app/src/main.rs"), "fn main() {}\n");
+    assert_eq!(world.run_in("app", &["redo"]).exit, 0);
+    for _ in 0..3 {
+        world.run_in("app", &["redo"]).complains(1, &["there is nothing to redo\n"]);
+        assert_eq!(read(&world, "app/src/main.rs"), "b");
+    }
+}
+
+#[test]
+fn how_far_back_one_can_go_is_told() {
+    let world = project();
+    for (number, text) in ["a", "b", "c"].into_iter().enumerate() {
+        let write = |world: &World| fs::write(world.path("app/src/main.rs"), text).unwrap();
+        world.protected(&number.to_string(), "app/src", write);
+    }
+    for _ in 0..3 {
+        assert_eq!(world.run_in("app", &["undo"]).exit, 0);
+    }
+    let said = world.run_in("app", &["undo"]);
+    said.complains(1, &["calls here whose snapshots are kept are undone", "the newest 3 are kept"]);
+    world.run_in("app", &["--lang", "zh", "undo"]).complains(1, &["只保留最新的 3 个快照"]);
+}
+
+#[test]
+fn what_a_person_saved_has_no_call_to_undo() {
+    let world = project();
+    world.run_in("app", &["snapshot"]);
+    let said = world.run_in("app", &["undo", "s1"]);
+    said.complains(1, &["s1 was taken by hand: there is no call", "hint: `unstuck restore s1` brings"]);
+    world.protected("a", "app", remove_src);
+    assert_eq!(world.run_in("app", &["undo", "latest", "--json"]).json()["id"], "s2");
+    // What the undo saved is no answer to `latest`.
+    world.run(&["snapshots", "drop", "s1", "s2"], "");
+    world.run_in("app", &["restore", "latest"]).complains(1, &["there is no snapshot\n"]);
+}
+
+#[test]
+fn a_linked_work_tree_finds_what_was_done_to_its_repository() {
+    let world = project().with("app/.git/HEAD", "ref: refs/heads/main\n").with("wt/a", "a");
+    let own = world.path("app/.git/worktrees/wt");
+    let git = world.path("app/.git");
+    for folder in [own.clone(), git.join("objects"), git.join("refs")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(own.join("HEAD"), "ref: refs/heads/b\n").unwrap();
+    fs::write(own.join("commondir"), "../..\n").unwrap();
+    fs::write(world.path("wt/.git"), format!("gitdir: {}\n", own.display())).unwrap();
+    world.protected("a", "app/.git", |world| fs::write(world.path("app/.git/gone"), "").unwrap());
+    // What another work tree's call did to its own files is not of here.
+    world.protected("b", "app", remove_src);
+    assert_eq!(world.run_in("wt", &["undo", "--json"]).json()["id"], "s1");
+    assert!(!world.path("app/.git/gone").exists() && !world.path("app/src").exists());
 }
 
 #[test]
@@ -78,7 +156,7 @@ fn what_somebody_changed_since_is_kept_and_named_unless_it_is_forced() {
     let said = world.run_in("app", &["undo"]);
     assert_eq!(said.exit, 0, "{said}");
     assert!(said.stdout().contains("/src/main.rs  (somebody changed it since)\n"), "{said}");
-    assert!(said.stdout().contains("`--force` brings these back as well\n"), "{said}");
+    assert!(said.stdout().contains("`unstuck undo s1 --force` brings these back as well\n"), "{said}");
     assert_eq!(
         (read(&world, "app/src/main.rs"), read(&world, "app/Cargo.toml")),
         ("mine".into(), "[package]\n".into())
@@ -150,7 +228,7 @@ fn a_call_that_changed_nothing_is_passed_over() {
     world.protected("a", "app/src", remove_src);
     world.protected("b", "app", |_| ());
     let said = world.run_in("app", &["undo", "b"]);
-    assert!(said.exit == 1 && said.stdout().starts_with("nothing to bring back from "), "{said}");
+    assert!(said.exit == 1 && said.stdout().contains("\nnothing to bring back from "), "{said}");
     assert_eq!(world.run_in("app", &["undo", "--json"]).json()["id"], "s1");
 }
 
@@ -192,6 +270,12 @@ fn the_timeline_and_the_page_of_the_call_tell_of_it() {
     let log = world.run(&["log", "--json"], "").json_lines();
     let last = log.last().unwrap();
     assert_eq!((&last["event"], &last["call"]), (&json!("snapshot:restored"), &json!(call)));
+    let told = world.run_in("app", &["undo", "s1", "--force", "--json"]);
+    assert_eq!(told.exit, 1, "{told}");
+    let told: Value = serde_json::from_str(told.stdout()).unwrap();
+    assert_eq!((&told["call"], &told["label"]), (&json!(call), &json!("rm -r app")));
+    // Where nothing was brought back, there is nothing to tell.
+    assert_eq!(world.run(&["log", "--json"], "").json_lines().len(), log.len());
     let body = &last["body"];
     let saved = json!(newest(&world));
     assert_eq!((&body["snapshot"], &body["saved"], &body["why"]), (&json!("s1"), &saved, &json!("undo")));

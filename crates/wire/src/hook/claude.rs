@@ -55,7 +55,8 @@ fn success(mut response: Value) -> Ended {
     };
     // It knows what `grep` and `diff` mean by their codes, and that nothing has ended that goes on in the background.
     let task = field("backgroundTaskId").cloned().map(scalar::words);
-    let is_vouched = field("returnCodeInterpretation").is_some() || task.is_some();
+    let runs_on = task.is_some();
+    let is_vouched = field("returnCodeInterpretation").is_some() || runs_on;
     // Each launch is a task of its own, and the model is shown which: without that, two of them would look like the same answer.
     // What ran out of time goes on as a task, too, but its answer is that it did.
     let launched = task.filter(|_| outcome == Outcome::Succeeded);
@@ -66,11 +67,12 @@ fn success(mut response: Value) -> Ended {
         Some(_) | None => None,
     };
     match (stream("stdout"), stream("stderr")) {
-        (None, None) => Ended::saying(outcome, kin::result(response)),
+        (None, None) => Ended { runs_on, ..Ended::saying(outcome, kin::result(response)) },
         (stdout, stderr) => Ended {
             stdout: stdout.unwrap_or_default(),
             stderr: stderr.unwrap_or_default(),
             is_vouched,
+            runs_on,
             ..Ended::saying(outcome, merged)
         },
     }

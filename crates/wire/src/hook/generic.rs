@@ -148,6 +148,7 @@ impl WirePayload {
             observation,
             took_ms: scalar::count("duration_ms", &self.duration_ms).ok().flatten(),
             can_retry: scalar::flag(&self.can_retry),
+            runs_on: false,
             new_user_turn: scalar::flag(&self.new_user_turn),
         })))
     }

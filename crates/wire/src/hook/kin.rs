@@ -250,6 +250,8 @@ pub(super) struct Ended {
     pub(super) can_retry: bool,
     /// Does the program itself vouch for it, whatever the command line looks like?
     pub(super) is_vouched: bool,
+    /// Does it go on in the background?
+    pub(super) runs_on: bool,
 }
 
 impl Ended {
@@ -258,11 +260,20 @@ impl Ended {
         let merged = merged.into();
         let said_ok = outcome.said_ok();
         let (stdout, stderr) = (String::new(), String::new());
-        Ended { outcome, said_ok, stdout, stderr, merged, can_retry: false, is_vouched: false }
+        Ended {
+            outcome,
+            said_ok,
+            stdout,
+            stderr,
+            merged,
+            can_retry: false,
+            is_vouched: false,
+            runs_on: false,
+        }
     }
 
     pub(super) fn of(self, key: String, call: Call, took_ms: Option<u64>) -> Finished {
-        let Ended { mut outcome, mut said_ok, can_retry, .. } = self;
+        let Ended { mut outcome, mut said_ok, can_retry, runs_on, .. } = self;
         if !self.is_vouched && said_ok == Some(true) && is_masked(&call) {
             (outcome, said_ok) = (Outcome::NoExitCode, None);
         }
@@ -274,7 +285,7 @@ impl Ended {
             stderr: bounded::output(self.stderr.into_bytes()),
             merged: bounded::output(self.merged.into_bytes()),
         };
-        Finished { key, observation, said_ok, took_ms, can_retry, new_user_turn: false }
+        Finished { key, observation, said_ok, took_ms, can_retry, runs_on, new_user_turn: false }
     }
 }
 

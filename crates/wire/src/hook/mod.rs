@@ -150,6 +150,8 @@ pub struct Finished {
     pub took_ms: Option<u64>,
     /// Would the sender send it again by itself?
     pub can_retry: bool,
+    /// Is this only its answer, and it goes on in the background? Then [`Happened::Later`] tells of its end.
+    pub runs_on: bool,
     /// Did the user speak just before it?
     pub new_user_turn: bool,
 }
