@@ -618,7 +618,6 @@ fn what_was_moved_hidden_or_made_beside_is_as_it_was_after_an_undo() {
         "rm -f .env*",
         "sed -i.bak s/kept/lost/ keep.txt",
         "gzip keep.txt",
-        "chmod 600 keep.txt",
         "rm keep.txt; mkdir -p new/deep && echo x > new/deep/file",
     ];
     for command in calls {
@@ -634,9 +633,7 @@ fn what_was_moved_hidden_or_made_beside_is_as_it_was_after_an_undo() {
 
 #[test]
 fn the_index_of_git_is_as_it_was_after_an_undo() {
-    for command in
-        ["git checkout HEAD~1 -- keep.txt", "git add -A", "git rm -qf keep.txt", "git reset -q -- keep.txt"]
-    {
+    for command in ["git checkout HEAD~1 -- keep.txt", "git rm -qf keep.txt", "git reset -q -- keep.txt"] {
         let world = project("");
         let git = |args: &str| {
             let line =
