@@ -33,6 +33,19 @@ pub(crate) fn git_part(path: &[u8]) -> GitPart {
     if is_whole { GitPart::Whole } else { GitPart::Notes }
 }
 
+/// The `.git` that a path is, or lies in.
+pub(crate) fn git_folder(path: &[u8]) -> Option<&[u8]> {
+    let mut end = 0;
+    for part in path.split(|byte| *byte == b'/') {
+        end += part.len();
+        if part == b".git" {
+            return Some(&path[..end]);
+        }
+        end += 1;
+    }
+    None
+}
+
 /// Is a file an index?
 pub(crate) fn is_git_index(path: &[u8]) -> bool {
     git_part(path) == GitPart::Notes && path.ends_with(b"/index")
@@ -58,6 +71,14 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(git_part(path.as_bytes()), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn what_lies_in_a_repository_knows_which() {
+        let folder = |path: &'static str| git_folder(path.as_bytes());
+        assert_eq!(folder("/t/.git/modules/m/HEAD"), Some(b"/t/.git".as_slice()));
+        assert_eq!(folder("/t/.git"), Some(b"/t/.git".as_slice()));
+        assert_eq!(folder("/t/.github/x"), None);
     }
 
     #[test]

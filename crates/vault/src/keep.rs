@@ -14,10 +14,12 @@ use rustix::io::Errno;
 
 use crate::entry::{Entry, Flags, HOLE, Hash, Kind, Moment};
 use crate::error::VaultError;
+use crate::git_paths::{GitPart, git_folder, git_part};
 use crate::manifest::Listed;
 use crate::pack::{Batch, LONGEST, PackWriter, Packs};
+use crate::threads::{at_once, threads};
 use crate::tree;
-use crate::walk::{Fresh, at_once, is_gone, threads};
+use crate::walk::{Fresh, is_gone};
 use crate::watch::{Progress, Stage, Watch};
 
 /// The length of one part of a big file.
@@ -423,11 +425,7 @@ fn place<'p>(folder: &'p [u8], name: &'p [u8]) -> (&'p [u8], &'p [u8]) {
 
 /// The folder of git that a folder lies in, where git notes which commit is where.
 fn git_of(path: &[u8]) -> Option<&[u8]> {
-    const GIT: &[u8] = b"/.git";
-    let begin = path.windows(GIT.len()).position(|part| part == GIT)?;
-    let (git, inside) = path.split_at(begin + GIT.len());
-    let is_objects = inside.split(|byte| *byte == b'/').any(|part| part == b"objects");
-    (inside.is_empty() || inside[0] == b'/').then_some(git).filter(|_| !is_objects)
+    git_folder(path).filter(|_| git_part(path) != GitPart::Objects)
 }
 
 /// Which parts of a sparse file hold anything. Where the system cannot tell, all of them may.

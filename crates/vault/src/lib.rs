@@ -41,6 +41,7 @@ mod stage;
 mod steps;
 mod stored_snapshot;
 mod take;
+mod threads;
 mod tree;
 mod undone;
 #[cfg(test)]

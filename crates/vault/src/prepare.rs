@@ -25,8 +25,8 @@ use crate::pack::Packs;
 use crate::plan::to_path;
 use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Settling, Stages, name, parent};
+use crate::threads::threads;
 use crate::tree;
-use crate::walk::threads;
 use crate::watch::{Progress, Stage as Doing, Watch};
 
 /// Whoever watches is asked once in so many files.

@@ -7,15 +7,15 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::entry::{Entry, Flags, Kind, Moment};
 use crate::error::VaultError;
+use crate::git_paths::{GitPart, git_part};
 use crate::manifest::{FolderView, Listed, Listing, Manifest, attributes, join};
 use crate::policy::{self, Policy};
+use crate::threads::{at_once, threads};
 use crate::tree;
 use crate::watch::{Progress, Stage, Watch};
 
@@ -47,25 +47,6 @@ pub(crate) struct Walked {
     pub(crate) vanished: Vec<Vec<u8>>,
     /// Folders that could not be opened.
     pub(crate) closed: Vec<Vec<u8>>,
-}
-
-/// How many threads share the work.
-pub(crate) fn threads() -> usize {
-    // The system reads several files to tell.
-    static THREADS: OnceLock<usize> = OnceLock::new();
-    *THREADS.get_or_init(|| thread::available_parallelism().map_or(2, usize::from).clamp(2, 8))
-}
-
-/// What several threads did at once. One that broke down takes the whole with it: nothing may look done that is not.
-pub(crate) fn at_once<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut all = vec![work()];
-        for other in others {
-            all.push(other.join().unwrap_or_else(|broken| resume_unwind(broken)));
-        }
-        all
-    })
 }
 
 /// Which folders are looked at.
@@ -492,8 +473,9 @@ fn scope(path: &[u8]) -> io::Result<Option<(OwnedFd, Entry, u64, u64)>> {
     Ok(found.map(|stat| (folder, Entry::of(&stat), blocks(&stat), device(&stat))))
 }
 
+/// Is a folder the one that holds all objects of a repository?
 fn is_git_objects(path: &[u8]) -> bool {
-    path.ends_with(b"/objects") && path.windows(6).any(|part| part == b"/.git/")
+    git_part(path) == GitPart::Objects && path.ends_with(b"/objects")
 }
 
 #[allow(clippy::unnecessary_cast, reason = "the numbers' types differ from one system to the next")]

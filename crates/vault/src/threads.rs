@@ -1,0 +1,24 @@
+//! Several threads that share a piece of work.
+
+use std::panic::resume_unwind;
+use std::sync::OnceLock;
+use std::thread;
+
+/// How many threads share the work.
+pub(crate) fn threads() -> usize {
+    // The system reads several files to tell.
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| thread::available_parallelism().map_or(2, usize::from).clamp(2, 8))
+}
+
+/// What several threads did at once. One that broke down takes the whole with it: nothing may look done that is not.
+pub(crate) fn at_once<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut all = vec![work()];
+        for other in others {
+            all.push(other.join().unwrap_or_else(|broken| resume_unwind(broken)));
+        }
+        all
+    })
+}
