@@ -166,7 +166,12 @@ impl Known {
     fn find(folder: &Folder, scopes: &[Vec<u8>], never: &[String]) -> Result<Known, VaultError> {
         let mut best: Option<(u8, Number)> = None;
         let distrust = Distrust::read(folder);
-        for stored in StoredSnapshot::all(folder)?.into_iter().rev().filter(|stored| stored.never == never) {
+        let mut numbers = folder.numbers(Room::Snapshots)?;
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        // The newest is usually the one; the others are not even read then.
+        let newest_first =
+            numbers.into_iter().filter_map(|id| StoredSnapshot::read(folder, SnapshotId(id)).ok());
+        for stored in newest_first.filter(|stored| stored.never == never) {
             let number = stored.after.unwrap_or(stored.before);
             if !distrust.spares_list(number) {
                 continue;
