@@ -11,8 +11,8 @@ use unstuck_judge::Lang;
 use unstuck_judge::ladder;
 use unstuck_judge::retry::{Dice, Draw};
 use unstuck_store::{
-    Bench, Bounds, Entry, Filesystem, Keeper, Kept, Mode, Modes, Patience, ProblemAges, Retention, Root,
-    Store, StoreError, Surroundings, Tended,
+    Bench, Bounds, Entry, Filesystem, Keeper, Mode, Modes, Patience, ProblemAges, Retention, Root, Store,
+    StoreError, Surroundings, Tended,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
@@ -127,8 +127,11 @@ impl Cellar {
 
     /// Writes down what was done beside the calls of an agent. Nobody waits long for it: what cannot be written now waits in the
     /// spool.
-    pub(crate) fn note(&self, cleaner: &Cleaner, entry: &Entry) -> Kept {
-        self.keeper(cleaner, READING_PATIENCE, READING_PATIENCE).keep(entry, now()).kept
+    pub(crate) fn note(&self, cleaner: &Cleaner, entries: &[Entry]) {
+        let mut keeper = self.keeper(cleaner, READING_PATIENCE, READING_PATIENCE);
+        for entry in entries {
+            let _lost_only_where_nothing_can_be_kept = keeper.keep(entry, now());
+        }
     }
 
     /// The home of whoever runs us, where there is one.

@@ -12,7 +12,7 @@ use unstuck_vault::{
     Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault, VaultError,
     Watch, Wish,
 };
-use unstuck_wire::clean::Clean;
+use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
@@ -192,70 +192,93 @@ impl<'a> Safe<'a> {
 
     /// Removes what has expired, beside something else that was done: what does not work now is left to the next.
     pub(crate) fn expire(&self, vault: &Vault) -> Collected {
-        // Hooks do this, too, with the variables that a person gave their agent.
-        if self.must_keep_to_its_limits(Layer::Flags).is_err() {
-            return Collected::default();
-        }
-        let collected = vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default();
-        self.note_removed(&collected.snapshots, Why::Expired);
-        collected
+        self.finish(vault, None)
     }
 
-    /// Tells the timeline of a snapshot that a person took.
-    pub(crate) fn note_taken(&self, snapshot: &Snapshot) {
-        let partial = snapshot.coverage() == Coverage::Partial;
-        let deed = SafeDeed::Taken { paths: snapshot.entries, bytes: snapshot.bytes, partial };
-        self.note(Some(snapshot.id), SafeCall::Nobody, deed, "person", &snapshot.note);
+    /// The end of something that was done in the safe: what has expired goes, and the timeline is told of both at once.
+    pub(crate) fn finish(&self, vault: &Vault, done: Option<Done<'_>>) -> Collected {
+        // Hooks do this, too, with the variables that a person gave their agent.
+        let collected = match self.must_keep_to_its_limits(Layer::Flags) {
+            Ok(()) => vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default(),
+            Err(_) => Collected::default(),
+        };
+        let removed = collected.snapshots.iter().map(|id| Done::Removed(*id, Why::Expired));
+        self.tell(done.into_iter().chain(removed));
+        collected
     }
 
     /// Tells the timeline that a person could not take one.
     pub(crate) fn note_failed(&self, why: &CommandError) {
-        self.note(None, SafeCall::Nobody, SafeDeed::Failed, "person", &why.to_string());
-    }
-
-    /// Tells the timeline of what was brought back, with the call that had changed it. Where nothing was, nothing is told.
-    pub(crate) fn note_restored(&self, snapshot: &Snapshot, restored: &Restored, why: Why) {
-        if restored.done.is_empty() {
-            return;
-        }
-        let name = |id: SnapshotId| Clean::stored(id.to_string());
-        let deed = SafeDeed::Restored {
-            paths: restored.done.len() as u64,
-            bytes: restored.written,
-            kept: restored.kept.len() as u64,
-            saved: restored.saved.map(name).unwrap_or_default(),
-        };
-        let (call, text) = match &snapshot.origin {
-            Origin::Call { call: Some(call), label, .. } => (SafeCall::Numbered(*call), &**label),
-            Origin::Call { call: None, key, session, label, .. } => {
-                let [session, key] = [session, key].map(|name| self.cellar.cleaner().name(name, LINE_MAX));
-                (SafeCall::Named { session, key }, &**label)
-            }
-            Origin::Person | Origin::Restore { .. } => (SafeCall::Nobody, &*snapshot.note),
-        };
-        self.note(Some(snapshot.id), call, deed, why.word(), text);
+        self.tell([Done::Failed(why)]);
     }
 
     /// Tells the timeline of snapshots that are gone.
     pub(crate) fn note_removed(&self, snapshots: &[SnapshotId], why: Why) {
-        for id in snapshots {
-            self.note(Some(*id), SafeCall::Nobody, SafeDeed::Removed, why.word(), "");
-        }
+        self.tell(snapshots.iter().map(|id| Done::Removed(*id, why)));
     }
 
-    fn note(&self, id: Option<SnapshotId>, call: SafeCall, deed: SafeDeed, why: &'static str, text: &str) {
+    fn tell<'d>(&self, done: impl IntoIterator<Item = Done<'d>>) {
+        let mut done = done.into_iter().peekable();
+        if done.peek().is_none() {
+            return;
+        }
         let cleaner = self.cellar.cleaner();
-        self.cellar.note(
-            &cleaner,
-            &Entry::Safe(SafeNote {
-                at: cellar::now(),
-                call,
-                snapshot: id.map(|id| Clean::stored(id.to_string())).unwrap_or_default(),
-                deed,
-                why: Clean::from(why),
-                text: cleaner.line(text, LINE_MAX),
-            }),
-        );
+        let notes: Vec<Entry> = done.filter_map(|done| done.note(&cleaner)).map(Entry::Safe).collect();
+        self.cellar.note(&cleaner, &notes);
+    }
+}
+
+/// What was done in the safe.
+pub(crate) enum Done<'a> {
+    /// A person took a snapshot.
+    Taken(&'a Snapshot),
+    /// A person could not take one.
+    Failed(&'a CommandError),
+    /// Something was brought back from a snapshot.
+    Restored(&'a Snapshot, &'a Restored, Why),
+    /// A snapshot is gone.
+    Removed(SnapshotId, Why),
+}
+
+impl Done<'_> {
+    /// What the timeline hears of it. Where nothing had to be brought back, that is nothing.
+    fn note(&self, cleaner: &Cleaner) -> Option<SafeNote> {
+        let name = |id: SnapshotId| Clean::stored(id.to_string());
+        let note = |id: Option<SnapshotId>, deed, why: &'static str, text: &str| SafeNote {
+            at: cellar::now(),
+            call: SafeCall::Nobody,
+            snapshot: id.map(name).unwrap_or_default(),
+            deed,
+            why: Clean::from(why),
+            text: cleaner.line(text, LINE_MAX),
+        };
+        Some(match self {
+            Done::Taken(snapshot) => {
+                let partial = snapshot.coverage() == Coverage::Partial;
+                let deed = SafeDeed::Taken { paths: snapshot.entries, bytes: snapshot.bytes, partial };
+                note(Some(snapshot.id), deed, "person", &snapshot.note)
+            }
+            Done::Failed(why) => note(None, SafeDeed::Failed, "person", &why.to_string()),
+            Done::Restored(_, restored, _) if restored.done.is_empty() => return None,
+            Done::Restored(snapshot, restored, why) => {
+                let deed = SafeDeed::Restored {
+                    paths: restored.done.len() as u64,
+                    bytes: restored.written,
+                    kept: restored.kept.len() as u64,
+                    saved: restored.saved.map(name).unwrap_or_default(),
+                };
+                let (call, text) = match &snapshot.origin {
+                    Origin::Call { call: Some(call), label, .. } => (SafeCall::Numbered(*call), &**label),
+                    Origin::Call { call: None, key, session, label, .. } => {
+                        let [session, key] = [session, key].map(|name| cleaner.name(name, LINE_MAX));
+                        (SafeCall::Named { session, key }, &**label)
+                    }
+                    Origin::Person | Origin::Restore { .. } => (SafeCall::Nobody, &*snapshot.note),
+                };
+                SafeNote { call, ..note(Some(snapshot.id), deed, why.word(), text) }
+            }
+            Done::Removed(id, why) => note(Some(*id), SafeDeed::Removed, why.word(), ""),
+        })
     }
 }
 

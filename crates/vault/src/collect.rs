@@ -77,7 +77,7 @@ pub(crate) fn expire(
 ) -> Result<Collected, VaultError> {
     let before = folder.size();
     let mut collected = Collected { before, after: before, ..Collected::default() };
-    let is_any_due = !expired(folder, retention, now)?.is_empty();
+    let is_any_due = !expiry::expired(&snapshots(folder)?, retention, before, now).is_empty();
     // Whoever was killed while taking a snapshot may have left much.
     if !is_any_due && !folder.is_littered()? {
         return Ok(collected);
@@ -89,18 +89,18 @@ pub(crate) fn expire(
     folder.sweep(&alone)?;
     let retention = without_idle_budget(folder, retention, &Unwatched)?;
     // Somebody may have removed them in the meantime.
-    collected.snapshots = expired(folder, &retention, now)?;
-    let freed: u64 = snapshots(folder)?
-        .iter()
-        .filter(|snapshot| collected.snapshots.contains(&snapshot.id))
-        .map(|snapshot| snapshot.stored)
-        .sum();
+    let there = StoredSnapshot::all(folder)?;
+    let seen: Vec<Snapshot> = there.iter().map(StoredSnapshot::to_snapshot).collect();
+    collected.snapshots = expiry::expired(&seen, &retention, before, now);
+    let (gone, rest): (Vec<_>, Vec<_>) =
+        there.into_iter().partition(|snapshot| collected.snapshots.contains(&snapshot.id()));
     drop_records(folder, &collected.snapshots)?;
+    let freed: u64 = gone.iter().map(StoredSnapshot::stored).sum();
     let is_due = before > retention.max_size || freed >= WORTH_FREEING;
-    if is_due || unneeded(folder)? >= WORTH_TIDYING {
+    if is_due || unneeded(folder, &rest)? >= WORTH_TIDYING {
         tidy(folder, &alone, Effort::WholeFiles, &Unwatched, &mut collected)?;
+        collected.after = folder.size();
     }
-    collected.after = folder.size();
     Ok(collected)
 }
 
@@ -183,15 +183,9 @@ fn without_idle_budget(
     Ok(Retention { max_size, ..*retention })
 }
 
+/// What they need stays: should the disk lose its memory of this, they are there again, and whole.
 fn drop_records(folder: &Folder, ids: &[SnapshotId]) -> Result<(), VaultError> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    for id in ids {
-        remove_file(folder, Room::Snapshots, id.0)?;
-    }
-    // Only when they are gone for good may anything go that they need.
-    folder.settle(Room::Snapshots)
+    ids.iter().try_for_each(|id| remove_file(folder, Room::Snapshots, id.0))
 }
 
 pub(crate) fn remove_file(folder: &Folder, room: Room, number: Number) -> Result<(), VaultError> {
@@ -204,10 +198,9 @@ pub(crate) fn remove_file(folder: &Folder, room: Room, number: Number) -> Result
 
 /// How many manifests no snapshot seems to need. Only their beginnings are read, unchecked: this tells whether it pays to
 /// look closely, and nothing is removed by it.
-fn unneeded(folder: &Folder) -> Result<usize, VaultError> {
+fn unneeded(folder: &Folder, snapshots: &[StoredSnapshot]) -> Result<usize, VaultError> {
     let mut numbers = folder.numbers(Room::Manifests)?;
-    let mut waiting: Vec<Number> =
-        StoredSnapshot::all(folder)?.iter().flat_map(StoredSnapshot::manifests).collect();
+    let mut waiting: Vec<Number> = snapshots.iter().flat_map(StoredSnapshot::manifests).collect();
     while let Some(number) = waiting.pop() {
         let Some(at) = numbers.iter().position(|there| *there == number) else { continue };
         numbers.swap_remove(at);
@@ -229,6 +222,8 @@ fn tidy(
 ) -> Result<(), VaultError> {
     folder.sweep(alone)?;
     stage::remove_all(folder, alone)?;
+    // Only when records are gone for good may anything go that they needed.
+    folder.settle(Room::Snapshots)?;
     let packs = Packs::open(folder)?;
     let needs = match Needs::of(folder, &packs, || goes_on(watch)) {
         Err(VaultError::Stopped) => {

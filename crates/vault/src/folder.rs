@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -177,7 +177,7 @@ impl Folder {
     /// The same without waiting.
     pub(crate) fn try_hold(&self, hold: Hold) -> Result<Option<Held>, VaultError> {
         let path = self.path.join("lock");
-        let file = lock_file(&path)?;
+        let file = open_to_write(&path)?;
         let locked = match hold {
             Hold::Shared => file.try_lock_shared(),
             Hold::Alone => file.try_lock(),
@@ -193,7 +193,7 @@ impl Folder {
     /// waited for.
     pub(crate) fn desk(&self) -> Result<Desk<'_>, VaultError> {
         let path = self.path.join("desk");
-        let file = lock_file(&path)?;
+        let file = open_to_write(&path)?;
         file.lock().map_err(VaultError::io("lock", &path))?;
         Ok(Desk { folder: self, _file: file })
     }
@@ -284,21 +284,29 @@ impl Desk<'_> {
     /// A number that is higher than all others.
     pub(crate) fn next(&self) -> Result<Number, VaultError> {
         let path = self.folder.path.join("counter");
-        let counted = match read_own_text(&path) {
-            Ok(text) => text.trim().parse().unwrap_or(0),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => 0,
+        let counted: Option<Number> = match read_own_text(&path) {
+            Ok(text) => text.trim().parse().ok(),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => {
+                None
+            }
             Err(error) => return Err(VaultError::io("read", &path)(error)),
         };
         // The counter is not waited for on its way to the disk: after a loss of power, what is there tells as well.
-        let mut last: Number = counted;
+        let mut last = counted.unwrap_or(0);
         for room in [Room::Snapshots, Room::Manifests, Room::Packs] {
             last = self.folder.numbers(room)?.into_iter().fold(last, Number::max);
         }
         let next = last + 1;
-        let (mut file, hidden) = unfinished_in(&self.folder.path)?;
-        file.write_all(format!("{next}\n").as_bytes())
-            .and_then(|()| fs::rename(&hidden, &path))
-            .map_err(VaultError::io("write", &path))?;
+        let text = format!("{next}\n");
+        let written = match counted {
+            // Nobody else is at the desk, and no number is shorter than the one before it.
+            Some(_) => open_to_write(&path)?.write_all_at(text.as_bytes(), 0),
+            None => {
+                let (mut file, hidden) = unfinished_in(&self.folder.path)?;
+                file.write_all(text.as_bytes()).and_then(|()| fs::rename(&hidden, &path))
+            }
+        };
+        written.map_err(VaultError::io("write", &path))?;
         Ok(next)
     }
 }
@@ -331,7 +339,7 @@ pub(crate) fn read_own_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_own(path)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-fn lock_file(path: &Path) -> Result<File, VaultError> {
+fn open_to_write(path: &Path) -> Result<File, VaultError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(OFlags::NOFOLLOW.bits() as i32);

@@ -71,7 +71,8 @@ enum Rule<'a> {
 pub(crate) struct Policy<'a> {
     rule: Rule<'a>,
     never: Vec<Pattern>,
-    /// The safe itself.
+    /// Paths that are never taken, either: those of the patterns that mean one path only, and the safe itself.
+    places: Vec<Vec<u8>>,
     own: Vec<u8>,
 }
 
@@ -88,9 +89,13 @@ impl<'a> Policy<'a> {
             (None, Rebuildable::LeftOut) => Rule::Rebuildable,
             (None, Rebuildable::Taken) => Rule::None,
         };
-        let never = never.iter().filter_map(|pattern| Pattern::new(pattern).ok()).collect();
-        let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
-        Policy { rule, never, own: own.as_os_str().as_bytes().to_vec() }
+        let own = own.canonicalize().unwrap_or_else(|_| own.to_owned()).as_os_str().as_bytes().to_vec();
+        // Every entry of a tree is asked about, and most patterns are the plain path of something elsewhere.
+        let (plain, never): (Vec<&String>, Vec<&String>) =
+            never.iter().partition(|pattern| !pattern.contains(['*', '?', '[']));
+        let places = plain.into_iter().map(|place| place.clone().into_bytes()).chain([own.clone()]).collect();
+        let never = never.into_iter().filter_map(|pattern| Pattern::new(pattern).ok()).collect();
+        Policy { rule, never, places, own }
     }
 
     /// What is special about an entry of a folder for what it is called; `is_free` where everything in it is taken because
@@ -107,11 +112,10 @@ impl<'a> Policy<'a> {
         if is_folder && self.is_left_out(folder, at, name, is_free) {
             return Flags::REBUILDABLE;
         }
-        if self.never.is_empty() && !(is_folder && self.own.starts_with(at)) {
+        if self.never.is_empty() && !self.places.iter().any(|place| place.starts_with(at)) {
             return Flags::default();
         }
-        let path = join(at, name);
-        match path == self.own || self.is_never(&path) {
+        match self.is_never(&join(at, name)) {
             true => Flags::NEVER,
             false => Flags::default(),
         }
@@ -137,6 +141,9 @@ impl<'a> Policy<'a> {
             require_literal_separator: true,
             require_literal_leading_dot: false,
         };
+        if self.places.iter().any(|place| place == path) {
+            return true;
+        }
         let text = String::from_utf8_lossy(path);
         self.never.iter().any(|pattern| pattern.matches_with(&text, AS_SHELLS_DO))
     }

@@ -156,6 +156,11 @@ impl StoredSnapshot {
         SnapshotId(self.id)
     }
 
+    /// How much had to be written for it.
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
     /// What it covers.
     pub(crate) fn scopes(&self) -> impl Iterator<Item = Vec<u8>> {
         self.scopes.iter().map(|scope| scope.to_path().into_os_string().into_vec())

@@ -11,14 +11,14 @@ pub(crate) fn threads() -> usize {
     *THREADS.get_or_init(|| thread::available_parallelism().map_or(2, usize::from).clamp(2, 8))
 }
 
-/// What several threads did at once. One that broke down takes the whole with it: nothing may look done that is not.
+/// What several threads did at once. Whoever asks only waits: a thread that begins beside one that works on may not get a
+/// processor of its own for milliseconds. One that broke down takes the whole with it: nothing may look done that is not.
 pub(crate) fn at_once<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    if threads == 1 {
+        return vec![work()];
+    }
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut all = vec![work()];
-        for other in others {
-            all.push(other.join().unwrap_or_else(|broken| resume_unwind(broken)));
-        }
-        all
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        all.into_iter().map(|one| one.join().unwrap_or_else(|broken| resume_unwind(broken))).collect()
     })
 }

@@ -8,7 +8,7 @@ use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
 use crate::restored_page;
-use crate::safe::{Safe, Why};
+use crate::safe::{Done, Safe, Why};
 use crate::ui::Ui;
 use crate::undoable::Undoable;
 use crate::whereabouts::Here;
@@ -49,8 +49,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RedoArgs) -> Result<ExitS
     let restored = vault.undo(snapshot.id, &choice, &onlooker)?;
     onlooker.end();
     if !args.dry_run {
-        safe.note_restored(snapshot, &restored, Why::Redo);
-        safe.expire(&vault);
+        safe.finish(&vault, Some(Done::Restored(snapshot, &restored, Why::Redo)));
     }
     restored_page::tell(ui, snapshot, &restored, Why::Redo, args.dry_run, args.json)
 }

@@ -10,7 +10,7 @@ use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
 use crate::restored_page;
-use crate::safe::{Safe, Why};
+use crate::safe::{Done, Safe, Why};
 use crate::snapshot_page::{Named, parse_named};
 use crate::ui::Ui;
 use crate::whereabouts::{self, touch};
@@ -57,8 +57,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RestoreArgs) -> Result<Ex
     let restored = vault.restore(snapshot.id, &choice, &onlooker)?;
     onlooker.end();
     if !args.dry_run {
-        safe.note_restored(&snapshot, &restored, Why::Restore);
-        safe.expire(&vault);
+        safe.finish(&vault, Some(Done::Restored(&snapshot, &restored, Why::Restore)));
     }
     restored_page::tell(ui, &snapshot, &restored, Why::Restore, args.dry_run, args.json)
 }

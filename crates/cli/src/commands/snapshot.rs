@@ -11,7 +11,7 @@ use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
 use crate::removed::{self, counted};
-use crate::safe::Safe;
+use crate::safe::{Done, Safe};
 use crate::snapshot_page::{self, WireSnapshot};
 use crate::ui::Ui;
 use crate::whereabouts;
@@ -67,7 +67,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
     if args.pin {
         snapshot = vault.pin(snapshot.id, true)?;
     }
-    safe.note_taken(&snapshot);
+    safe.finish(&vault, Some(Done::Taken(&snapshot)));
     match args.json {
         true => ui.json(&WireSnapshot::new(&snapshot))?,
         false => {
@@ -76,7 +76,6 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
             ui.remark(&links(&wish.scopes, lang))?;
         }
     }
-    safe.expire(&vault);
     match snapshot.coverage() {
         Coverage::Whole => Ok(ExitStatus::Success),
         Coverage::Partial => Ok(ExitStatus::No),

@@ -8,7 +8,7 @@ use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
 use crate::restored_page;
-use crate::safe::{Safe, Why};
+use crate::safe::{Done, Safe, Why};
 use crate::ui::Ui;
 use crate::undoable::Undoable;
 use crate::whereabouts::Here;
@@ -85,8 +85,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
     };
     onlooker.end();
     if !args.dry_run {
-        safe.note_restored(snapshot, &restored, Why::Undo);
-        safe.expire(&vault);
+        safe.finish(&vault, Some(Done::Restored(snapshot, &restored, Why::Undo)));
     }
     restored_page::tell(ui, snapshot, &restored, Why::Undo, args.dry_run, args.json)
 }
