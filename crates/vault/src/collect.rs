@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use crate::error::VaultError;
 use crate::expiry;
 use crate::folder::{Folder, Held, Hold, Number, Room, open_own};
-use crate::manifest;
+use crate::layer;
 use crate::needs::Needs;
 use crate::pack::Packs;
 use crate::repack::{self, Effort};
@@ -204,10 +204,10 @@ fn unneeded(folder: &Folder, snapshots: &[StoredSnapshot]) -> Result<usize, Vaul
     while let Some(number) = waiting.pop() {
         let Some(at) = numbers.iter().position(|there| *there == number) else { continue };
         numbers.swap_remove(at);
-        let mut beginning = [0; manifest::HEADER];
+        let mut beginning = [0; layer::HEADER];
         let read = open_own(&folder.numbered(Room::Manifests, number))
             .and_then(|file| file.read_exact_at(&mut beginning, 0));
-        waiting.extend(read.ok().and_then(|()| manifest::base_in(&beginning)));
+        waiting.extend(read.ok().and_then(|()| layer::base_in(&beginning)));
     }
     Ok(numbers.len())
 }

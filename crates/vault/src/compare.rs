@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::entry::{Entry, Flags, Kind};
-use crate::manifest::{FolderView, Manifest, Seen, is_at_or_below};
+use crate::layer::{FolderView, Seen};
+use crate::manifest::{Manifest, is_at_or_below};
 use crate::plan::{self, Lists};
 use crate::restored::Change;
 

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use crate::entry::{Entry, Flags, HOLE, Hash, Kind, Moment};
 use crate::error::VaultError;
 use crate::git_paths::{GitPart, git_folder, git_part};
-use crate::manifest::Listed;
-use crate::pack::{Batch, LONGEST, PackWriter, Packs};
+use crate::layer::Listed;
+use crate::pack::{Batch, LONGEST, Look, PackWriter, Packs};
 use crate::threads::{at_once, threads};
 use crate::tree;
 use crate::walk::{Fresh, is_gone};
@@ -38,7 +38,7 @@ const ASK_EVERY: u64 = 64;
 /// Where contents go.
 pub(crate) enum Destination<'a> {
     /// Into a pack, unless a pack holds them already.
-    Pack { writer: &'a PackWriter, held: &'a Packs, compress: bool },
+    Pack { writer: &'a PackWriter, held: &'a Packs, look: Look, compress: bool },
     /// Nowhere: only their hashes are wanted.
     Nowhere,
 }
@@ -363,8 +363,8 @@ impl<'a> Reading<'a> {
         let hash = *blake3::hash(content).as_bytes();
         match &self.destination {
             Destination::Nowhere => {}
-            Destination::Pack { held, compress, .. } => {
-                if locked(&self.written).insert(hash) && !held.has(&hash) {
+            Destination::Pack { held, look, compress, .. } => {
+                if locked(&self.written).insert(hash) && !held.has(&hash, *look) {
                     batch.add(hash, content, *compress);
                 }
                 if batch.len() >= BATCH {

@@ -20,6 +20,7 @@ mod git_index;
 mod git_paths;
 mod journal;
 mod keep;
+mod layer;
 mod links;
 mod manifest;
 mod marks;

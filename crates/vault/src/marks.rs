@@ -10,7 +10,7 @@ use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_O
 use rustix::io::Errno;
 
 use crate::entry::{Attributes, Entry, Moment};
-use crate::manifest::{self, Seen};
+use crate::layer::{self, Seen};
 use crate::tree;
 
 /// Who may set a file's user or group for the one who runs it.
@@ -37,7 +37,7 @@ impl Marks {
     /// `attributes` as they are written in a list.
     pub(crate) fn new(entry: &Entry, attributes: &[u8]) -> Marks {
         let Entry { mode, uid, gid, mtime, .. } = *entry;
-        Marks { mode, uid, gid, mtime, attributes: manifest::attributes(attributes) }
+        Marks { mode, uid, gid, mtime, attributes: layer::attributes(attributes) }
     }
 
     fn times(&self) -> Timestamps {

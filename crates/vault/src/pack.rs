@@ -326,43 +326,80 @@ fn is_short_of_room(error: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM].iter().any(|short| code == Some(short.raw_os_error()))
 }
 
+/// Where a content is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Everywhere,
+    /// Only in packs that were opened for something else.
+    AtHand,
+}
+
 /// All packs of a safe.
 #[derive(Debug, Default)]
 pub(crate) struct Packs {
     /// The newest first.
-    packs: Vec<Pack>,
+    all: Vec<Unopened>,
     distrust: Distrust,
 }
 
+/// A pack that is opened when somebody looks into it.
+#[derive(Debug)]
+struct Unopened {
+    number: Number,
+    path: PathBuf,
+    /// One that cannot be read at all is as good as none: what it held is then missed by name.
+    pack: OnceLock<Option<Pack>>,
+}
+
+impl Unopened {
+    fn open(&self) -> Result<Option<&Pack>, VaultError> {
+        if let Some(pack) = self.pack.get() {
+            return Ok(pack.as_ref());
+        }
+        let pack = match Pack::open(self.path.clone(), self.number) {
+            // That this process has no room for it says nothing about the pack.
+            Err(VaultError::Io { source, deed, path }) if is_short_of_room(&source) => {
+                return Err(VaultError::Io { source, deed, path });
+            }
+            pack => pack.ok(),
+        };
+        Ok(self.pack.get_or_init(|| pack).as_ref())
+    }
+}
+
 impl Packs {
-    /// Opens all of them. One that cannot be read at all is as good as none: what it held is then missed by name.
-    pub(crate) fn open(folder: &Folder) -> Result<Packs, VaultError> {
+    /// All of them, none opened yet.
+    pub(crate) fn list(folder: &Folder) -> Result<Packs, VaultError> {
         let mut numbers = folder.numbers(Room::Packs)?;
         numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let mut packs = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            match Pack::open(folder.numbered(Room::Packs, number), number) {
-                Ok(pack) => packs.push(pack),
-                // That this process has no room for it says nothing about the pack.
-                Err(VaultError::Io { source, deed, path }) if is_short_of_room(&source) => {
-                    return Err(VaultError::Io { source, deed, path });
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(Packs { packs, distrust: Distrust::read(folder) })
+        let unopened = |number| {
+            let path = folder.numbered(Room::Packs, number);
+            Unopened { number, path, pack: OnceLock::new() }
+        };
+        Ok(Packs { all: numbers.into_iter().map(unopened).collect(), distrust: Distrust::read(folder) })
+    }
+
+    /// All of them, opened.
+    pub(crate) fn open(folder: &Folder) -> Result<Packs, VaultError> {
+        let packs = Packs::list(folder)?;
+        packs.all.iter().try_for_each(|pack| pack.open().map(drop))?;
+        Ok(packs)
     }
 
     /// Is a content held, as far as anybody knows?
-    pub(crate) fn has(&self, hash: &Hash) -> bool {
-        let is_in = |pack: &Pack| pack.find(hash).is_some() && self.distrust.spares(hash, pack.number);
-        self.packs.iter().any(is_in)
+    pub(crate) fn has(&self, hash: &Hash, look: Look) -> bool {
+        let found = |pack: &Unopened| match look {
+            Look::Everywhere => pack.open().ok().flatten().and_then(|pack| pack.find(hash)),
+            Look::AtHand => pack.pack.get().and_then(|pack| pack.as_ref()?.find(hash)),
+        };
+        self.all.iter().any(|pack| self.distrust.spares(hash, pack.number) && found(pack).is_some())
     }
 
     /// Reads a content. The error names the pack in which it is damaged.
     pub(crate) fn read(&self, hash: &Hash, content: &mut Vec<u8>) -> Result<(), VaultError> {
         let mut error = None;
-        for pack in &self.packs {
+        for pack in &self.all {
+            let Some(pack) = pack.open()? else { continue };
             if let Some(place) = pack.find(hash) {
                 match pack.read(&place, content) {
                     Ok(()) => return Ok(()),
@@ -373,8 +410,8 @@ impl Packs {
         Err(error.unwrap_or_else(|| VaultError::Damaged { path: PathBuf::from("packs") }))
     }
 
-    /// Each of them, the newest first.
+    /// Each one that is open, the newest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pack> {
-        self.packs.iter()
+        self.all.iter().filter_map(|pack| pack.pack.get()?.as_ref())
     }
 }

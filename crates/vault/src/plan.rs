@@ -10,7 +10,8 @@ use crate::compare::{Chosen, Reach, change, has_same_owner, is_same, pairs, ther
 use crate::deed::{Deed, FolderMark, Op, Plan};
 use crate::depth;
 use crate::entry::{Entry, Flags, Kind};
-use crate::manifest::{FolderView, Manifest, Seen, join};
+use crate::layer::{FolderView, Seen};
+use crate::manifest::{Apart, Manifest, join};
 use crate::marks::Marks;
 use crate::repository;
 use crate::restored::{Change, Difference, Kept, KeptBecause};
@@ -54,8 +55,16 @@ pub(crate) fn plan(lists: Lists<'_>) -> Plan {
 }
 
 fn plan_all(lists: Lists<'_>) -> Plan {
-    let mut planner =
-        Planner { lists, plan: Plan::default(), linked: Vec::new(), repositories: HashMap::new(), bytes: 0 };
+    let all = [Some(lists.want), Some(lists.have), lists.left].into_iter().flatten();
+    let apart = Apart::of(&all.collect::<Vec<_>>());
+    let mut planner = Planner {
+        lists,
+        apart,
+        plan: Plan::default(),
+        linked: Vec::new(),
+        repositories: HashMap::new(),
+        bytes: 0,
+    };
     let left = match lists.left {
         Some(left) => Left::As(left.folder(b"")),
         None => Left::Unasked,
@@ -68,6 +77,8 @@ fn plan_all(lists: Lists<'_>) -> Plan {
 
 struct Planner<'a> {
     lists: Lists<'a>,
+    /// Where they could differ.
+    apart: Apart,
     plan: Plan,
     /// Files with several names, now or then, that may be changed.
     linked: Vec<Vec<u8>>,
@@ -88,6 +99,9 @@ impl<'a> Planner<'a> {
         left: Left<FolderView<'a>>,
         is_doomed: bool,
     ) -> bool {
+        if self.apart.is_same_below(path) {
+            return false;
+        }
         let is_untouched = match (want, have, left) {
             (Some(want), Some(have), Left::Unasked) => want.is_same(&have),
             (Some(want), Some(have), Left::As(Some(left))) => want.is_same(&have) && want.is_same(&left),

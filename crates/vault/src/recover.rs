@@ -13,6 +13,7 @@ use crate::error::VaultError;
 use crate::folder::{Folder, Held, Hold, Number, Room};
 use crate::journal::Journal;
 use crate::manifest::Manifest;
+use crate::pack::Packs;
 use crate::restored::{Kept, KeptBecause};
 use crate::stage::{self, Stages};
 use crate::stored_snapshot::StoredSnapshot;
@@ -68,7 +69,9 @@ pub(crate) fn recover_by(folder: &Folder, now: SystemTime) -> Result<(), VaultEr
 /// The same for those who work alone already.
 pub(crate) fn recover_alone(folder: &Folder, alone: &Held) -> Result<(), VaultError> {
     let finished = match begun(folder) {
-        Ok(Some((journal, saved))) => finish(folder, &journal, saved, &Unwatched).map(|_| ()),
+        Ok(Some((journal, saved))) => {
+            finish(folder, &Packs::list(folder)?, &journal, saved, &Unwatched).map(|_| ())
+        }
         begun => begun.map(|_| ()),
     };
     match finished {
@@ -119,6 +122,7 @@ pub(crate) fn given_up(folder: &Folder) -> Result<Vec<PathBuf>, VaultError> {
 /// Carries out what the journal says, records what is there then, and removes the journal.
 pub(crate) fn finish(
     folder: &Folder,
+    packs: &Packs,
     journal: &Journal,
     saved: Taken,
     watch: &dyn Watch,
@@ -147,15 +151,20 @@ pub(crate) fn finish(
     let unmarked = apply::mark_folders(&journal.folders)?;
     let reserve = Reserve { max_size: u64::MAX, min_free: 0 };
     let (extent, now) = (journal.folders_written(), clock(folder, number).unwrap_or(journal.now));
-    let after =
-        match take::conclude_where(folder, saved, Extent::Only(&extent), now, reserve, &Unstoppable(watch)) {
-            Ok(taken) => Some(taken.manifest),
-            // The tree is as it should be; only an undo of this restore knows less.
-            Err(VaultError::OverBudget { .. } | VaultError::DiskFull { .. } | VaultError::Damaged { .. }) => {
-                None
-            }
-            Err(error) => return Err(error),
-        };
+    let after = match take::conclude_where(
+        folder,
+        packs,
+        saved,
+        Extent::Only(&extent),
+        now,
+        reserve,
+        &Unstoppable(watch),
+    ) {
+        Ok(taken) => Some(taken.manifest),
+        // The tree is as it should be; only an undo of this restore knows less.
+        Err(VaultError::OverBudget { .. } | VaultError::DiskFull { .. } | VaultError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
     for (id, by) in &journal.undone {
         match StoredSnapshot::read(folder, *id) {
             Ok(mut stored) => {

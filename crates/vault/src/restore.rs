@@ -19,8 +19,9 @@ use crate::folder::{Folder, Hold, Room};
 use crate::git_index;
 use crate::git_paths::is_git_index;
 use crate::journal::Journal;
-use crate::manifest::{Manifest, Seen, is_at_or_below};
-use crate::pack::Packs;
+use crate::layer::Seen;
+use crate::manifest::{Manifest, is_at_or_below};
+use crate::pack::{Look, Packs};
 use crate::plan::{self, Lists, to_path};
 use crate::prepare::{self, Prepared, Preparing};
 use crate::recover;
@@ -98,7 +99,7 @@ pub(crate) fn content(
     if !entry.is_held() || !matches!(entry.kind(), Kind::File | Kind::Link) {
         return Ok(None);
     }
-    Ok(Some(content::beginning(&Packs::open(folder)?, &entry, most)?))
+    Ok(Some(content::beginning(&Packs::list(folder)?, &entry, most)?))
 }
 
 /// What a snapshot holds at a path and below it, or of everything, sorted by path.
@@ -150,13 +151,22 @@ fn bring_back(
     let want = Manifest::read(folder, stored.before)?;
     let left = match (aim, stored.after) {
         (Aim::All, _) => None,
-        (Aim::Call, Some(after)) => Some(Manifest::read(folder, after)?),
+        (Aim::Call, Some(after)) => Some(Manifest::read_beside(folder, after, Some(&want))?),
         (Aim::Call, None) if choice.force => None,
         (Aim::Call, None) => return Err(VaultError::NotConcluded { id }),
     };
     let chosen = Chosen::of(&choice.paths);
-    let restore =
-        Restore { folder, stored: &stored, want: &want, left: left.as_ref(), chosen: &chosen, choice, watch };
+    let packs = Packs::list(folder)?;
+    let restore = Restore {
+        folder,
+        packs,
+        stored: &stored,
+        want: &want,
+        left: left.as_ref(),
+        chosen: &chosen,
+        choice,
+        watch,
+    };
     if choice.dry_run {
         return restore.tried();
     }
@@ -178,6 +188,7 @@ fn bring_back(
 
 struct Restore<'a> {
     folder: &'a Folder,
+    packs: Packs,
     stored: &'a StoredSnapshot,
     want: &'a Manifest,
     left: Option<&'a Manifest>,
@@ -223,7 +234,7 @@ impl Restore<'_> {
         let indexes = since.map(|kept| kept.path.as_os_str().as_bytes()).filter(|path| is_git_index(path));
         let says_the_same = |path: &&[u8]| -> Option<bool> {
             let left = there(self.left?.find(path))?;
-            let content = content::beginning(&Packs::open(self.folder).ok()?, &left.entry, INDEX_MAX).ok()?;
+            let content = content::beginning(&self.packs, &left.entry, INDEX_MAX).ok()?;
             let mut present = Vec::new();
             let file =
                 tree::open_folder(parent(path)).and_then(|folder| tree::open_file(&folder, name(path)));
@@ -237,11 +248,10 @@ impl Restore<'_> {
     fn tried(&self) -> Result<Restored, VaultError> {
         let have = take::look(self.folder, self.stored, self.choice.now, self.watch)?;
         let Plan { ops, told, kept, .. } = self.plan(&have);
-        let packs = Packs::open(self.folder)?;
         let is_missed = |op: &Op| {
             let is_written = matches!(op.deed, Deed::Place | Deed::Exchange);
             let content = op.want.as_ref().filter(|(entry, _)| entry.kind() == Kind::File && entry.size > 0);
-            is_written && content.is_some_and(|(entry, _)| !packs.has(&entry.hash))
+            is_written && content.is_some_and(|(entry, _)| !self.packs.has(&entry.hash, Look::Everywhere))
         };
         let missed =
             ops.iter().filter(|op| is_missed(op)).map(|op| (to_path(&op.path), KeptBecause::Damaged));
@@ -280,7 +290,7 @@ impl Restore<'_> {
             reserve: self.choice.reserve,
             now: self.choice.now,
         };
-        take::take(self.folder, &wish, Some(self.want), self.watch)
+        take::take(self.folder, &self.packs, &wish, Some(self.want), self.watch)
     }
 
     fn carry_out(&self, aim: Aim, saved: Taken) -> Result<Restored, VaultError> {
@@ -293,10 +303,9 @@ impl Restore<'_> {
         let places = self.places(&mut plan, &mut stages)?;
         check_room(&plan, &places, &stages)?;
         let Prepared { inodes, kept: damaged, folders, written } = {
-            let packs = Packs::open(self.folder)?;
             let keepers = self.keepers(&plan, &mut stages)?;
             prepare::prepare(&Preparing {
-                packs: &packs,
+                packs: &self.packs,
                 want: self.want,
                 chosen: self.chosen,
                 stages: &stages,
@@ -319,7 +328,7 @@ impl Restore<'_> {
         };
         drop(stages);
         journal.write(self.folder)?;
-        let finished = recover::finish(self.folder, &journal, saved, self.watch)?;
+        let finished = recover::finish(self.folder, &self.packs, &journal, saved, self.watch)?;
         let mut kept = std::mem::take(&mut plan.kept);
         kept.extend(damaged);
         let mut is_out = HashSet::new();

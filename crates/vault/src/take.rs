@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::compare;
@@ -14,8 +14,9 @@ use crate::entry::{Entry, Flags, Kind, Moment};
 use crate::error::VaultError;
 use crate::folder::{Folder, Number, Room};
 use crate::keep::{Destination, Reading};
-use crate::manifest::{LONGEST_CHAIN, Layer, Listing, Manifest, Writer, is_at_or_below, join};
-use crate::pack::{PackWriter, Packs};
+use crate::layer::{Layer, Listing, Writer};
+use crate::manifest::{LONGEST_CHAIN, Manifest, is_at_or_below, join};
+use crate::pack::{Look, PackWriter, Packs};
 use crate::policy::Policy;
 use crate::scopes;
 use crate::snapshot::{Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
@@ -28,6 +29,10 @@ use crate::wish::{Rebuildable, Reserve, Wish};
 const ROUNDS: usize = 3;
 /// So much is compressed at once; more would be felt, and is left to the next collection.
 const COMPRESSED_AT_ONCE: u64 = 8 << 20;
+/// So much is put away without a look at what is held already.
+const HELD_TWICE: u64 = 64 << 10;
+/// The number of a list that is kept nowhere.
+const UNNUMBERED: Number = 0;
 /// So many gaps are named one by one.
 const NAMED_GAPS: usize = 200;
 
@@ -41,6 +46,7 @@ pub(crate) struct Taken {
 /// and nothing else is: so what a restore of `like` would remove is saved whatever it is.
 pub(crate) fn take(
     folder: &Folder,
+    packs: &Packs,
     wish: &Wish,
     like: Option<&Manifest>,
     watch: &dyn Watch,
@@ -52,11 +58,11 @@ pub(crate) fn take(
             wish.scopes.iter().map(|path| path.clone().into_os_string().into_vec()).collect()
         }
     };
-    let known = Known::find(folder, &scopes, &wish.never)?;
+    let known = Known::find(folder, &scopes, &wish.never, like)?;
     let policy = Policy::new(wish.rebuildable, like, &wish.never, folder.path());
     let seen =
         See { folder, scopes: &scopes, extent: Extent::Everything, policy: &policy, now: wish.now, watch }
-            .keep(known, wish.reserve)?;
+            .keep(known, packs, wish.reserve)?;
     let number = folder.desk()?.next()?;
     let (manifest, before, stored) = seen.commit(folder, number)?;
     let snapshot = Snapshot {
@@ -92,12 +98,14 @@ pub(crate) fn conclude(
 ) -> Result<Taken, VaultError> {
     let stored = StoredSnapshot::read(folder, id)?;
     let before = Manifest::read(folder, stored.before)?;
-    conclude_where(folder, Taken { stored, manifest: before }, Extent::Everything, now, reserve, watch)
+    let (packs, taken) = (Packs::list(folder)?, Taken { stored, manifest: before });
+    conclude_where(folder, &packs, taken, Extent::Everything, now, reserve, watch)
 }
 
 /// The same where it is known which folders could have changed since.
 pub(crate) fn conclude_where(
     folder: &Folder,
+    packs: &Packs,
     taken: Taken,
     extent: Extent<'_>,
     now: SystemTime,
@@ -111,7 +119,8 @@ pub(crate) fn conclude_where(
     let like = matches!(stored.to_snapshot().origin, Origin::Restore { .. }).then_some(&before);
     let policy = policy(folder, &stored, like);
     let known = Known::new(Some(stored.before), manifest, true);
-    let seen = See { folder, scopes: &scopes, extent, policy: &policy, now, watch }.keep(known, reserve)?;
+    let seen =
+        See { folder, scopes: &scopes, extent, policy: &policy, now, watch }.keep(known, packs, reserve)?;
     let number = match seen.is_news() {
         true => folder.desk()?.next()?,
         false => stored.before,
@@ -137,7 +146,7 @@ pub(crate) fn look(
     let scopes: Vec<Vec<u8>> = stored.scopes().collect();
     let like = Manifest::read(folder, stored.before)?;
     let policy = policy(folder, stored, Some(&like));
-    let known = Known::find(folder, &scopes, &stored.never)?;
+    let known = Known::find(folder, &scopes, &stored.never, Some(&like))?;
     let seen = See { folder, scopes: &scopes, extent: Extent::Everything, policy: &policy, now, watch }
         .only_look(known)?;
     Ok(seen.in_memory()?.list)
@@ -162,8 +171,14 @@ struct Known {
 }
 
 impl Known {
-    /// The newest list that tells most of the scopes. One that cannot be read tells nothing.
-    fn find(folder: &Folder, scopes: &[Vec<u8>], never: &[String]) -> Result<Known, VaultError> {
+    /// The newest list that tells most of the scopes. One that cannot be read tells nothing. What `read` was read from is not
+    /// read again.
+    fn find(
+        folder: &Folder,
+        scopes: &[Vec<u8>],
+        never: &[String],
+        read: Option<&Manifest>,
+    ) -> Result<Known, VaultError> {
         let mut best: Option<(u8, Number)> = None;
         let distrust = Distrust::read(folder);
         let mut numbers = folder.numbers(Room::Snapshots)?;
@@ -192,8 +207,8 @@ impl Known {
                 break;
             }
         }
-        let read = best.and_then(|(rank, number)| Some((rank, number, Manifest::read(folder, number).ok()?)));
-        Ok(match read {
+        let list = |number| Manifest::read_beside(folder, number, read).ok();
+        Ok(match best.and_then(|(rank, number)| Some((rank, number, list(number)?))) {
             Some((rank, number, list)) => Known::new(Some(number), list, rank == 3),
             None => Known::new(None, Manifest::default(), false),
         })
@@ -235,7 +250,7 @@ struct Complete {
 
 impl See<'_> {
     /// Looks, and keeps what is new.
-    fn keep(&self, known: Known, reserve: Reserve) -> Result<Seen, VaultError> {
+    fn keep(&self, known: Known, packs: &Packs, reserve: Reserve) -> Result<Seen, VaultError> {
         scopes::wait_for_git(self.scopes);
         let begun = moment(self.now);
         let first = self.walk(&known.list)?;
@@ -244,10 +259,11 @@ impl See<'_> {
             return self.rounds(known, first, &reading);
         }
         self.must_fit(first.unread, reserve)?;
-        let held = Packs::open(self.folder)?;
         let writer = PackWriter::begin(self.folder)?;
         let compress = first.unread <= COMPRESSED_AT_ONCE;
-        let destination = Destination::Pack { writer: &writer, held: &held, compress };
+        // To find a few bytes among all that is held costs more than to hold them twice.
+        let look = if first.unread <= HELD_TWICE { Look::AtHand } else { Look::Everywhere };
+        let destination = Destination::Pack { writer: &writer, held: packs, look, compress };
         let reading = Reading::new(destination, begun, self.watch);
         let mut seen = self.rounds(known, first, &reading)?;
         drop(reading);
@@ -345,7 +361,7 @@ impl Seen {
         if let Some(known) = self.known.number.filter(|_| !self.is_news()) {
             return Ok((self.in_memory()?, known, stored));
         }
-        let (bytes, complete) = self.written()?;
+        let (bytes, complete) = self.written(number)?;
         let (mut file, hidden) = folder.unfinished(Room::Manifests)?;
         file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(VaultError::io("write", &hidden))?;
         folder.publish(&hidden, Room::Manifests, number)?;
@@ -356,11 +372,11 @@ impl Seen {
 
     /// The list without writing anything.
     fn in_memory(self) -> Result<Complete, VaultError> {
-        Ok(self.written()?.1)
+        Ok(self.written(UNNUMBERED)?.1)
     }
 
     /// The bytes of the list, and the list as they say it. Where little changed, it says only that.
-    fn written(self) -> Result<(Vec<u8>, Complete), VaultError> {
+    fn written(self, number: Number) -> Result<(Vec<u8>, Complete), VaultError> {
         let is_news = self.is_news();
         let Seen { known, fresh, entries, bytes, gaps, .. } = self;
         if !is_news {
@@ -372,17 +388,17 @@ impl Seen {
             Some(base) => written(&fresh, Some((base, known.depth))),
             None => whole(&fresh, &known.list),
         };
-        let layer = Layer::parse(written.clone(), std::path::Path::new("manifest"))?;
+        let layer = Layer::parse(written.clone(), number, Path::new("manifest"))?;
         let list = match base {
-            Some(_) => known.list.on_top(layer).pruned(),
-            None => Manifest::of(vec![layer]),
+            Some(_) => known.list.on_top(layer),
+            None => Manifest::default().on_top(layer),
         };
         Ok((written, Complete { list, entries, bytes, gaps }))
     }
 }
 
 fn layer(fresh: &HashMap<Vec<u8>, Listing>) -> Result<Layer, VaultError> {
-    Layer::parse(written(fresh, None), std::path::Path::new("manifest"))
+    Layer::parse(written(fresh, None), UNNUMBERED, Path::new("manifest"))
 }
 
 fn written(fresh: &HashMap<Vec<u8>, Listing>, base: Option<(Number, u32)>) -> Vec<u8> {

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use crate::entry::{Attributes, Entry, Flags, HOLE, Hash};
 use crate::folder::{Folder, Hold, Number, Room};
 use crate::journal::Journal;
-use crate::manifest::{Listed, Listing, Writer};
-use crate::pack::{Batch, PackWriter, Packs};
+use crate::layer::{Listed, Listing, Writer};
+use crate::pack::{Batch, Look, PackWriter, Packs};
 use crate::stored_snapshot::{Lists, StoredSnapshot};
 use crate::{
     Checked, Origin, Progress, Retention, Scope, Snapshot, SnapshotId, Unwatched, Vault, VaultError, Watch,
@@ -86,7 +86,7 @@ impl Safe {
             contents.push(content);
         }
         let packs = Packs::open(&self.folder).unwrap();
-        contents.retain(|content| !packs.has(blake3::hash(content).as_bytes()));
+        contents.retain(|content| !packs.has(blake3::hash(content).as_bytes(), Look::Everywhere));
         contents.sort();
         contents.dedup();
         let stored: usize = contents.iter().map(Vec::len).sum();
@@ -146,7 +146,7 @@ impl Safe {
     }
 
     fn holds(&self, text: &str) -> bool {
-        Packs::open(&self.folder).unwrap().has(blake3::hash(text.as_bytes()).as_bytes())
+        Packs::open(&self.folder).unwrap().has(blake3::hash(text.as_bytes()).as_bytes(), Look::Everywhere)
     }
 
     /// All files of the safe that say something.

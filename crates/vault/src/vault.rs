@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::VaultError;
 use crate::folder::{Folder, Hold};
+use crate::pack::Packs;
 use crate::restored::{Difference, Held, Restored};
 use crate::retention::{Checked, Collected, Retention};
 use crate::snapshot::{Snapshot, SnapshotId};
@@ -36,7 +37,7 @@ impl Vault {
     /// Takes a snapshot. When it returns, it is on the disk.
     pub fn take(&self, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
         let _held = self.folder.hold(Hold::Shared, || waiting(watch))?;
-        Ok(take::take(&self.folder, wish, None, watch)?.stored.to_snapshot())
+        Ok(take::take(&self.folder, &Packs::list(&self.folder)?, wish, None, watch)?.stored.to_snapshot())
     }
 
     /// Records how the protected call left things, so that an undo can tell its changes from those of others.

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use crate::compare::{Chosen, Pair, Reach, has_same_content, pairs, there};
 use crate::deed::Op;
 use crate::entry::Kind;
-use crate::manifest::{Manifest, Seen, join};
+use crate::layer::Seen;
+use crate::manifest::{Manifest, join};
 use crate::plan::to_path;
 use crate::stage::{name, parent};
 

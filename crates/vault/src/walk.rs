@@ -13,12 +13,15 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use crate::entry::{Entry, Flags, Kind, Moment};
 use crate::error::VaultError;
 use crate::git_paths::{GitPart, git_part};
-use crate::manifest::{FolderView, Listed, Listing, Manifest, attributes, join};
+use crate::layer::{FolderView, Listed, Listing, attributes};
+use crate::manifest::{Manifest, join};
 use crate::policy::{self, Policy};
 use crate::threads::{at_once, threads};
 use crate::tree;
 use crate::watch::{Progress, Stage, Watch};
 
+/// So few folders are looked at faster than threads begin.
+const WORTH_SHARING: usize = 16;
 /// Whoever watches is asked once in so many folders.
 const ASK_EVERY: u64 = 64;
 
@@ -80,7 +83,11 @@ pub(crate) fn walk(
         looked_at: AtomicU64::new(0),
     };
     let mut walked = walker.scopes(scopes)?;
-    at_once(threads(), || walker.work()).into_iter().try_for_each(|part| {
+    let threads = match extent {
+        Extent::Only(folders) if folders.len() < WORTH_SHARING => 1,
+        Extent::Everything | Extent::Only(_) => threads(),
+    };
+    at_once(threads, || walker.work()).into_iter().try_for_each(|part| {
         walked.add(part?);
         Ok(())
     })?;
