@@ -19,6 +19,7 @@ use crate::pack::Packs;
 use crate::retention::{Checked, Damage};
 use crate::snapshot::SnapshotId;
 use crate::stored_snapshot::StoredSnapshot;
+use crate::threads::lock;
 use crate::watch::{Progress, Stage, Watch};
 
 /// So many contents a thread reads before it asks whether to go on.
@@ -143,7 +144,7 @@ fn broken(
                             }
                             _ => folder.room(Room::Packs),
                         };
-                        broken.lock().unwrap_or_else(PoisonError::into_inner).insert(**hash, file);
+                        lock(&broken).insert(**hash, file);
                     }
                 }
             }
@@ -155,7 +156,7 @@ fn broken(
             };
             if !watch.goes_on(progress) {
                 next.store(in_order.len(), Ordering::Relaxed);
-                *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(VaultError::Stopped);
+                *lock(&ended) = Some(VaultError::Stopped);
             }
         }
     };

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use crate::error::VaultError;
 use crate::git_paths::{GitPart, git_folder, git_part};
 use crate::layer::Listed;
 use crate::pack::{Batch, LONGEST, Look, PackWriter, Packs};
-use crate::threads::{at_once, threads};
+use crate::threads::{at_once, lock, threads};
 use crate::tree;
 use crate::walk::{Fresh, is_gone};
 use crate::watch::{Progress, Stage, Watch};
@@ -97,7 +97,7 @@ impl<'a> Reading<'a> {
         let unread: usize = fresh.iter().map(|fresh| fresh.unread.len()).sum();
         self.of.fetch_add(unread as u64, Ordering::Relaxed);
         self.is_unsettled.store(false, Ordering::Relaxed);
-        locked(&self.disturbed).clear();
+        lock(&self.disturbed).clear();
         let (waiting, mut done): (Vec<Fresh>, Vec<Fresh>) =
             fresh.into_iter().partition(|fresh| !fresh.unread.is_empty());
         let waiting = Mutex::new(waiting);
@@ -120,7 +120,7 @@ impl<'a> Reading<'a> {
 
     /// The folders of git that changed while they were read.
     pub(crate) fn disturbed(&self) -> BTreeSet<Vec<u8>> {
-        locked(&self.disturbed).clone()
+        lock(&self.disturbed).clone()
     }
 
     /// Lets all threads do the same, and writes what each of them gathered.
@@ -149,7 +149,7 @@ impl<'a> Reading<'a> {
         let mut done = Vec::new();
         loop {
             // The lock must be free again while the folder is read.
-            let next = locked(waiting).pop();
+            let next = lock(waiting).pop();
             let Some(mut fresh) = next else { return Ok(done) };
             self.folder(&mut fresh, desk)?;
             done.push(fresh);
@@ -255,7 +255,7 @@ impl<'a> Reading<'a> {
             // A reference must not be newer than the objects that were listed.
             if let Some(git) = git {
                 self.is_unsettled.store(true, Ordering::Relaxed);
-                locked(&self.disturbed).insert(git.to_vec());
+                lock(&self.disturbed).insert(git.to_vec());
             }
             now.mark_racy(self.begun);
             listed.entry = now;
@@ -364,7 +364,7 @@ impl<'a> Reading<'a> {
         match &self.destination {
             Destination::Nowhere => {}
             Destination::Pack { held, look, compress, .. } => {
-                if locked(&self.written).insert(hash) && !held.has(&hash, *look) {
+                if lock(&self.written).insert(hash) && !held.has(&hash, *look) {
                     batch.add(hash, content, *compress);
                 }
                 if batch.len() >= BATCH {
@@ -449,8 +449,4 @@ fn with_data(file: &File, size: u64, count: usize) -> Vec<bool> {
         at = hole.max(data + 1);
     }
     has_data
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,11 +3,12 @@
 //! still tell. A content may stand in several packs: whoever looks for it takes the first that is sound.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use rustix::io::Errno;
 
@@ -15,6 +16,7 @@ use crate::distrust::Distrust;
 use crate::entry::Hash;
 use crate::error::VaultError;
 use crate::folder::{Folder, Number, Room, open_own};
+use crate::threads::lock;
 
 const MAGIC: &[u8; 8] = b"USPACK_1";
 const END: &[u8; 8] = b"USPACKED";
@@ -27,6 +29,9 @@ const TRAILER: usize = 8 + 8 + 32 + 8;
 
 /// Nothing shorter is worth compressing.
 const WORTH_COMPRESSING: usize = 512;
+
+/// So much is sent on to the disk at once while more is being written.
+const AT_ONCE: u64 = 8 << 20;
 
 /// The longest content that is stored as one.
 pub(crate) const LONGEST: usize = 16 << 20;
@@ -142,6 +147,27 @@ pub(crate) struct PackWriter {
     end: AtomicU64,
     places: Mutex<Vec<Place>>,
     is_finished: bool,
+    flow: Mutex<Flow>,
+    news: Condvar,
+}
+
+/// What those who write and whoever sends it on to the disk tell each other.
+#[derive(Default)]
+struct Flow {
+    /// Nobody will write any more.
+    is_over: bool,
+    /// The system tells only once that something did not get there.
+    failed: Option<io::Error>,
+}
+
+/// Nobody writes any more, however that came about.
+struct Told<'a>(&'a PackWriter);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.flow).is_over = true;
+        self.0.news.notify_one();
+    }
 }
 
 /// What is not finished is removed again.
@@ -159,7 +185,37 @@ impl PackWriter {
         let (file, path) = folder.unfinished(Room::Packs)?;
         file.write_all_at(MAGIC, 0).map_err(VaultError::io("write", &path))?;
         let end = AtomicU64::new(MAGIC.len() as u64);
-        Ok(PackWriter { file, path, end, places: Mutex::default(), is_finished: false })
+        let (places, flow, news) = Default::default();
+        Ok(PackWriter { file, path, end, places, is_finished: false, flow, news })
+    }
+
+    /// Lets others write so many bytes, and sends what they wrote on to the disk meanwhile: then little is left to wait for.
+    pub(crate) fn beside<T>(&self, bytes: u64, write: impl FnOnce() -> T) -> T {
+        if bytes < AT_ONCE {
+            return write();
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| self.send_on());
+            let _told_in_any_case = Told(self);
+            write()
+        })
+    }
+
+    fn send_on(&self) {
+        let mut sent = 0;
+        let mut flow = lock(&self.flow);
+        while !flow.is_over && flow.failed.is_none() {
+            let written = self.size();
+            if written - sent < AT_ONCE {
+                flow = self.news.wait(flow).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            sent = written;
+            drop(flow);
+            let failed = self.file.sync_data().err();
+            flow = lock(&self.flow);
+            flow.failed = failed;
+        }
     }
 
     /// Writes what has gathered in a batch, and empties it.
@@ -169,9 +225,10 @@ impl PackWriter {
         }
         let at = self.end.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
         self.file.write_all_at(&batch.bytes, at).map_err(VaultError::io("write", &self.path))?;
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = lock(&self.places);
         places.extend(batch.places.drain(..).map(|place| Place { offset: place.offset + at, ..place }));
         batch.bytes.clear();
+        self.news.notify_one();
         Ok(())
     }
 
@@ -183,7 +240,7 @@ impl PackWriter {
     /// Writes the index and waits until all of it is on the disk. The name under which it still hides comes back; nothing
     /// where the pack is empty.
     pub(crate) fn finish(mut self) -> Result<Option<PathBuf>, VaultError> {
-        let mut places = std::mem::take(&mut *self.places.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut places = std::mem::take(&mut *lock(&self.places));
         if places.is_empty() {
             return Ok(None);
         }
@@ -198,12 +255,12 @@ impl PackWriter {
         tail.extend_from_slice(&at.to_le_bytes());
         tail.extend_from_slice(hash.as_bytes());
         tail.extend_from_slice(END);
-        let write = |file: &mut File| {
-            file.write_all_at(&tail, at)?;
-            file.flush()?;
-            file.sync_data()
+        let write = || {
+            self.file.write_all_at(&tail, at)?;
+            self.file.sync_data()?;
+            lock(&self.flow).failed.take().map_or(Ok(()), Err)
         };
-        write(&mut self.file).map_err(VaultError::io("write", &self.path))?;
+        write().map_err(VaultError::io("write", &self.path))?;
         self.is_finished = true;
         Ok(Some(self.path.clone()))
     }

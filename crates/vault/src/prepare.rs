@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
@@ -26,7 +26,7 @@ use crate::pack::Packs;
 use crate::plan::to_path;
 use crate::restored::{Kept, KeptBecause};
 use crate::stage::{Settling, Stages, name, parent};
-use crate::threads::threads;
+use crate::threads::{lock, threads};
 use crate::tree;
 use crate::watch::{Progress, Stage as Doing, Watch};
 
@@ -447,8 +447,4 @@ fn finish_folders(
         mark().map_err(VaultError::io("prepare", &stage.path))?;
     }
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -260,12 +260,13 @@ impl See<'_> {
         }
         self.must_fit(first.unread, reserve)?;
         let writer = PackWriter::begin(self.folder)?;
-        let compress = first.unread <= COMPRESSED_AT_ONCE;
+        let unread = first.unread;
+        let compress = unread <= COMPRESSED_AT_ONCE;
         // To find a few bytes among all that is held costs more than to hold them twice.
-        let look = if first.unread <= HELD_TWICE { Look::AtHand } else { Look::Everywhere };
+        let look = if unread <= HELD_TWICE { Look::AtHand } else { Look::Everywhere };
         let destination = Destination::Pack { writer: &writer, held: packs, look, compress };
         let reading = Reading::new(destination, begun, self.watch);
-        let mut seen = self.rounds(known, first, &reading)?;
+        let mut seen = writer.beside(unread, || self.rounds(known, first, &reading))?;
         drop(reading);
         seen.packed = writer.size();
         seen.pack = writer.finish()?;

@@ -1,7 +1,7 @@
 //! Several threads that share a piece of work.
 
 use std::panic::resume_unwind;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 /// How many threads share the work.
@@ -21,4 +21,9 @@ pub(crate) fn at_once<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> V
         let all: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         all.into_iter().map(|one| one.join().unwrap_or_else(|broken| resume_unwind(broken))).collect()
     })
+}
+
+/// What several threads share, for as long as one of them needs it. A thread that broke down takes the whole with it anyway.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

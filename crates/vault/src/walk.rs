@@ -16,7 +16,7 @@ use crate::git_paths::{GitPart, git_part};
 use crate::layer::{FolderView, Listed, Listing, attributes};
 use crate::manifest::{Manifest, join};
 use crate::policy::{self, Policy};
-use crate::threads::{at_once, threads};
+use crate::threads::{at_once, lock, threads};
 use crate::tree;
 use crate::watch::{Progress, Stage, Watch};
 
@@ -203,7 +203,7 @@ impl Walker<'_> {
         if !is_same {
             walked.fresh.push(fresh);
         }
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         queue.waiting = waiting;
         if let Extent::Only(folders) = self.extent {
             let known = folders.iter().filter_map(|path| Some((path, self.known.folder(path)?)));
@@ -248,7 +248,7 @@ impl Walker<'_> {
 
     /// The next folder, after handing in those that were found; waits while others may still find some.
     fn take(&self, was_at_work: bool, found: &mut Vec<Waiting>) -> Option<Waiting> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         queue.at_work -= usize::from(was_at_work);
         let more = found.len();
         for folder in found.drain(..) {
