@@ -383,7 +383,7 @@ impl Seen {
         if !is_news {
             return Ok((Vec::new(), Complete { list: known.list, entries, bytes, gaps }));
         }
-        let few = fresh.len() * 10 <= known.list.folder_count().max(20);
+        let few = fresh.len() * 4 <= known.list.folder_count().max(8);
         let base = known.number.filter(|_| known.is_same && few && known.depth < LONGEST_CHAIN);
         let written = match base {
             Some(base) => written(&fresh, Some((base, known.depth))),
