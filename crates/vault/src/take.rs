@@ -129,8 +129,12 @@ pub(crate) fn conclude_where(
     // Somebody may have pinned it in the meantime.
     let _at_the_desk = folder.desk()?;
     let mut stored = StoredSnapshot::read(folder, stored.id())?;
-    // A list may be another one because something could not be read, which is no change.
-    let changed = after != stored.before && compare::differs(&before, &manifest.list);
+    let is_another = after != stored.before;
+    let changed = match stored.to_snapshot().origin {
+        Origin::Restore { .. } => is_another,
+        // A list may be another one because something could not be read, which is no change.
+        Origin::Person | Origin::Call { .. } => is_another && compare::differs(&before, &manifest.list),
+    };
     stored.conclude(after, changed);
     stored.write(folder)?;
     Ok(Taken { stored, manifest: manifest.list })
