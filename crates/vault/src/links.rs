@@ -1,6 +1,8 @@
 //! Files with several names: which of them belong together, and how they come together again. Names that are one file as they
-//! should be are left alone.
+//! should be are left alone. What is done to a file is done under all of its names, so nothing is ever done to one that has a
+//! name that has to stay as it is, in the lists or outside of them: a new file takes its place under the others.
 
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
 
 use crate::compare::{change, there};
@@ -9,7 +11,7 @@ use crate::entry::{Entry, Hash, Kind, Moment};
 use crate::layer::Seen;
 use crate::manifest::Manifest;
 use crate::marks::Marks;
-use crate::plan::{Lists, to_path};
+use crate::plan::{Lists, to_path, weight};
 use crate::restored::{Change, Difference};
 use crate::stage::parent;
 
@@ -31,7 +33,7 @@ pub(crate) fn settle(plan: &mut Plan, linked: &[Vec<u8>], lists: &Lists<'_>) {
         is: by_path(lists.have),
         together: by_file(lists.have),
         free: linked.iter().map(Vec::as_slice).collect(),
-        ops: plan.ops.iter().enumerate().map(|(number, op)| (op.path.clone(), number)).collect(),
+        ops: plan.ops.iter().enumerate().map(|(number, op)| (op.path.clone(), (number, op.deed))).collect(),
         taken: HashSet::new(),
         lists,
     };
@@ -46,37 +48,51 @@ pub(crate) fn settle(plan: &mut Plan, linked: &[Vec<u8>], lists: &Lists<'_>) {
 /// Files with several names, by what their names share.
 fn by_file(list: &Manifest) -> HashMap<File, Vec<Vec<u8>>> {
     let mut found: HashMap<File, Vec<Vec<u8>>> = HashMap::new();
-    each_linked(list, |path, entry| found.entry(file(entry)).or_default().push(path.to_vec()));
+    each_linked(list, |path, seen| found.entry(file(&seen.entry)).or_default().push(path.to_vec()));
     found
 }
 
-fn by_path(list: &Manifest) -> HashMap<Vec<u8>, Entry> {
+/// The same by their names, each with its attributes.
+fn by_path(list: &Manifest) -> HashMap<Vec<u8>, (Entry, Vec<u8>)> {
     let mut found = HashMap::new();
-    each_linked(list, |path, entry| {
-        found.insert(path.to_vec(), *entry);
+    each_linked(list, |path, seen| {
+        found.insert(path.to_vec(), (seen.entry, seen.attributes.to_vec()));
     });
     found
 }
 
-fn each_linked(list: &Manifest, mut see: impl FnMut(&[u8], &Entry)) {
+fn each_linked(list: &Manifest, mut see: impl FnMut(&[u8], &Seen<'_>)) {
     let _nothing_stops_it = list.visit(|path, seen| {
         let entry = &seen.entry;
         if entry.links > 1 && entry.is_held() && entry.kind() != Kind::Folder {
-            see(path, entry);
+            see(path, seen);
         }
         Ok::<(), ()>(())
     });
 }
 
+/// A file of the present that has the right content for some names.
+struct Present {
+    file: File,
+    /// How many names the system knows of it.
+    links: usize,
+    /// It needs other marks.
+    is_touched: bool,
+    /// How much speaks for it.
+    weight: u32,
+    /// One of those names.
+    path: Vec<u8>,
+}
+
 struct Names<'a> {
     was: HashMap<File, Vec<Vec<u8>>>,
-    is: HashMap<Vec<u8>, Entry>,
+    is: HashMap<Vec<u8>, (Entry, Vec<u8>)>,
     /// The names of each file of the present.
     together: HashMap<File, Vec<Vec<u8>>>,
     /// Names that may be changed.
     free: HashSet<&'a [u8]>,
-    /// The deed at each path.
-    ops: HashMap<Vec<u8>, usize>,
+    /// The deed at each path, with its number.
+    ops: HashMap<Vec<u8>, (usize, Deed)>,
     /// Files of the present that stay, each for one file of then.
     taken: HashSet<File>,
     lists: &'a Lists<'a>,
@@ -103,49 +119,95 @@ impl<'a> Names<'a> {
         groups
     }
 
-    /// What is at a path now, if that is what shall be there, whatever its marks.
-    fn present(&self, path: &[u8], was: &Seen<'_>) -> Option<Entry> {
+    /// The file that has a name now, if that is what shall be there, whatever its marks.
+    fn present(&self, path: &[u8], was: &Seen<'_>) -> Option<Present> {
         let is = match self.is.get(path) {
-            Some(entry) => Seen { name: was.name, entry: *entry, attributes: &[] },
+            Some((entry, attributes)) => Seen { name: was.name, entry: *entry, attributes },
             None => there(self.lists.have.find(path))?,
         };
-        match change(was, &is) {
-            None | Some(Change::Touched) => Some(is.entry).filter(Entry::is_held),
-            Some(Change::Modified | Change::Retyped | Change::Added | Change::Removed) => None,
+        let is_touched = match change(was, &is) {
+            None => false,
+            Some(Change::Touched) => true,
+            Some(Change::Modified | Change::Retyped | Change::Added | Change::Removed) => return None,
+        };
+        // What may not be changed decides.
+        let weight = if self.free.contains(path) { 1 } else { 1000 };
+        let links = is.entry.links as usize;
+        is.entry.is_held().then(|| Present {
+            file: file(&is.entry),
+            links,
+            is_touched,
+            weight,
+            path: path.to_vec(),
+        })
+    }
+
+    /// The files of the present that some names could be names of.
+    fn candidates(&self, wanted: &[(&Vec<u8>, Seen<'_>)]) -> Vec<Present> {
+        let mut found: HashMap<File, Present> = HashMap::new();
+        for present in wanted.iter().filter_map(|(path, was)| self.present(path, was)) {
+            match found.entry(present.file) {
+                Slot::Vacant(vacant) => {
+                    vacant.insert(present);
+                }
+                Slot::Occupied(mut known) => {
+                    known.get_mut().weight += present.weight;
+                    known.get_mut().is_touched |= present.is_touched;
+                }
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// Does a name become a name of another file, or of none, with no regard to links?
+    fn goes(&self, path: &[u8]) -> bool {
+        let goes = |at: &[u8]| match self.ops.get(at) {
+            Some((_, Deed::Remove | Deed::Exchange)) => true,
+            Some((_, Deed::Place | Deed::Touch)) | None => false,
+        };
+        let mut at = path;
+        loop {
+            match goes(at) {
+                true => return true,
+                false if at.len() <= 1 => return false,
+                false => at = parent(at),
+            }
         }
     }
 
     /// Can a file of the present be what these names are names of? Not if it is that for others, and not if it has a name that
-    /// was none of these and stays.
-    fn may_stay(&self, file: &File, group: &[Vec<u8>]) -> bool {
-        let stays = |path: &Vec<u8>| {
-            let is_other = !group.contains(path) && !self.free.contains(path.as_slice());
-            is_other && there(self.lists.want.find(path)).is_some()
+    /// was none of these and stays. To get other marks, it may have no name at all that stays as it is.
+    fn may_stay(&self, present: &Present, group: &HashSet<&[u8]>) -> bool {
+        let own = [present.path.clone()];
+        let names = self.together.get(&present.file).map_or(&own[..], Vec::as_slice);
+        let stays = |path: &[u8]| match group.contains(path) {
+            true => !self.free.contains(path),
+            false => !self.free.contains(path) && !self.goes(path),
         };
-        !self.taken.contains(file) && !self.together.get(file).into_iter().flatten().any(stays)
+        let is_wrong =
+            |path: &[u8]| !group.contains(path) && stays(path) && there(self.lists.want.find(path)).is_some();
+        let is_known = names.len() >= present.links;
+        let may_be_touched = || is_known && !names.iter().any(|path| stays(path));
+        !self.taken.contains(&present.file)
+            && !names.iter().any(|path| is_wrong(path))
+            && (!present.is_touched || may_be_touched())
     }
 
     fn settle(&mut self, plan: &mut Plan, group: &[Vec<u8>]) {
         let lists = self.lists;
         let wanted: Vec<(&Vec<u8>, Seen<'a>)> =
             group.iter().filter_map(|path| Some((path, there(lists.want.find(path))?))).collect();
-        let mut present: HashMap<File, (u32, &Vec<u8>)> = HashMap::new();
-        for (path, was) in &wanted {
-            if let Some(is) = self.present(path, was).filter(|is| self.may_stay(&file(is), group)) {
-                // What may not be changed decides.
-                let weight = if self.free.contains(path.as_slice()) { 1 } else { 1000 };
-                present.entry(file(&is)).or_insert((0, path)).0 += weight;
-            }
+        let group = group.iter().map(Vec::as_slice).collect();
+        let candidates =
+            self.candidates(&wanted).into_iter().filter(|present| self.may_stay(present, &group));
+        let keeper = candidates.max_by(|a, b| (a.weight, &b.path).cmp(&(b.weight, &a.path)));
+        if let (Some(keeper), Some((_, was))) = (&keeper, wanted.first()) {
+            self.taken.insert(keeper.file);
+            plan.keepers.push((was.entry.inode, keeper.path.clone()));
         }
-        let keeper =
-            present.into_iter().max_by_key(|(_, (weight, path))| (*weight, std::cmp::Reverse(*path)));
-        if let (Some((file, (_, path))), Some((_, was))) = (&keeper, wanted.first()) {
-            self.taken.insert(*file);
-            plan.keepers.push((was.entry.inode, (*path).clone()));
-        }
-        let kept = keeper.map(|(file, _)| file);
+        let kept = keeper.map(|keeper| keeper.file);
         for (path, was) in wanted.iter().filter(|(path, _)| self.free.contains(path.as_slice())) {
-            let is_right = self.present(path, was).is_some_and(|is| Some(file(&is)) == kept);
+            let is_right = self.present(path, was).is_some_and(|is| Some(is.file) == kept);
             if !is_right {
                 self.replace(plan, path, was);
             }
@@ -157,17 +219,17 @@ impl<'a> Names<'a> {
         let Some(is) = there(self.lists.have.find(path)) else { return };
         let want = Some((was.entry, was.attributes.to_vec()));
         match self.ops.get(path) {
-            Some(number) => {
+            Some((number, _)) => {
                 let op = &mut plan.ops[*number];
                 match op.deed {
-                    Deed::Touch => *op = Op { deed: Deed::Exchange, bytes: was.entry.size, ..op.clone() },
+                    Deed::Touch => *op = Op { deed: Deed::Exchange, bytes: weight(&was.entry), ..op.clone() },
                     Deed::Place | Deed::Exchange | Deed::Remove => return,
                 }
             }
             None => {
                 let told = plan.told.len();
                 plan.told.push(Difference { path: to_path(path), change: Change::Touched });
-                let (deed, have, bytes) = (Deed::Exchange, Some(is.entry), was.entry.size);
+                let (deed, have, bytes) = (Deed::Exchange, Some(is.entry), weight(&was.entry));
                 plan.ops.push(Op { deed, path: path.to_vec(), want, have, told: told..told + 1, bytes });
             }
         }

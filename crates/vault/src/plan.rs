@@ -463,7 +463,7 @@ pub(crate) fn to_path(path: &[u8]) -> PathBuf {
 }
 
 /// What it takes of a disk, as far as anybody knows beforehand.
-fn weight(entry: &Entry) -> u64 {
+pub(crate) fn weight(entry: &Entry) -> u64 {
     let has_weight = entry.kind() == Kind::File && !entry.flags.has(Flags::SPARSE);
     if has_weight { entry.size } else { 0 }
 }

@@ -121,22 +121,20 @@ impl Listing {
         plain(self) == plain(other)
     }
 
-    /// The first path that is neither what it was nor what it was to become. Folders may have another time, and files with
-    /// several names are left out: what is done to one name is done to all.
+    /// The first path that is neither what it was nor what it was to become. Folders may have another time.
     #[allow(dead_code, reason = "not everybody who lists mixes")]
     pub fn neither(&self, old: &Listing, new: &Listing) -> Option<String> {
         let mut all = self.items.keys().chain(old.items.keys()).chain(new.items.keys());
-        let has_more_names = |listing: &Listing, path: &PathBuf| {
-            let same_as = listing.items.get(path).map(|item| &item.same_as);
-            same_as.is_some_and(|same_as| {
-                listing.items.values().filter(|item| item.same_as == *same_as).count() > 1
-            })
-        };
-        let is_shared =
-            |path: &PathBuf| [self, old, new].into_iter().any(|listing| has_more_names(listing, path));
-        let is_strange =
-            |path: &&PathBuf| !self.is_same_at(old, path) && !self.is_same_at(new, path) && !is_shared(path);
+        let is_strange = |path: &&PathBuf| !self.is_same_at(old, path) && !self.is_same_at(new, path);
         all.find(is_strange).map(|path| format!("{path:?} is {:?}", self.items.get(path)))
+    }
+
+    /// All names of the file at a path, its own included.
+    #[allow(dead_code, reason = "not everybody who lists asks for other names")]
+    pub fn names_of(&self, path: &Path) -> Vec<&Path> {
+        let Some(item) = self.items.get(path) else { return Vec::new() };
+        let same = self.items.iter().filter(|(_, other)| other.same_as == item.same_as);
+        same.map(|(path, _)| path.as_path()).collect()
     }
 
     /// In words, where it is not the same as another one. The other one is what was expected.
