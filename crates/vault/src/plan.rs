@@ -366,6 +366,14 @@ impl<'a> Planner<'a> {
             }
             return false;
         }
+        if is_folder(&have) {
+            let view = self.lists.have.folder(&path);
+            if !self.is_clear(&path, view, self.left_view(&path, left)) {
+                let is_undo = self.lists.left.is_some();
+                let because = if is_undo { KeptBecause::ChangedSince } else { KeptBecause::NotHeld };
+                return self.keep(path, because);
+            }
+        }
         let told = self.plan.told.len();
         if !self.note_links(&path, &want) {
             self.note_links(&path, &have);
@@ -378,14 +386,6 @@ impl<'a> Planner<'a> {
                 false
             }
             Some(change @ (Change::Modified | Change::Retyped | Change::Added | Change::Removed)) => {
-                if is_folder(&have) {
-                    let view = self.lists.have.folder(&path);
-                    if !self.is_clear(&path, view, self.left_view(&path, left)) {
-                        let is_undo = self.lists.left.is_some();
-                        let because = if is_undo { KeptBecause::ChangedSince } else { KeptBecause::NotHeld };
-                        return self.keep(path, because);
-                    }
-                }
                 self.tell(&path, change);
                 if is_folder(&have) {
                     self.tell_all(&path, self.lists.have, Change::Added);

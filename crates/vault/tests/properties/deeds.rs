@@ -183,6 +183,17 @@ pub fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
+/// Deeds among which many give a file another name, or change what all of its names show.
+pub fn tying_deed() -> impl Strategy<Value = Deed> {
+    let pick = any::<Pick>;
+    prop_oneof![
+        6 => deed(),
+        3 => (pick(), pick(), pick()).prop_map(|(file, folder, name)| Deed::HardLink { file, folder, name }),
+        1 => (pick(), 0..0o10000_u16).prop_map(|(what, mode)| Deed::Mode { what, mode }),
+        1 => pick().prop_map(|what| Deed::Delete { what }),
+    ]
+}
+
 /// What is in a tree, in a fixed order. The tree itself is the first folder.
 struct There {
     folders: Vec<PathBuf>,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use deeds::{A_DAY, Deed, deed, now, perform, remove};
+use deeds::{A_DAY, Deed, deed, now, perform, remove, tying_deed};
 use listing::{Kind, Listing};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -295,9 +295,9 @@ proptest! {
 
     #[test]
     fn an_undo_takes_back_the_call_and_nothing_that_others_did_since(
-        first in prop::collection::vec(deed(), 0..25),
-        call in prop::collection::vec(deed(), 0..12),
-        others in prop::collection::vec(deed(), 0..6),
+        first in prop::collection::vec(tying_deed(), 0..25),
+        call in prop::collection::vec(tying_deed(), 0..12),
+        others in prop::collection::vec(tying_deed(), 0..6),
     ) {
         let mut world = World::new(false);
         world.deeds(&first)?;
@@ -338,6 +338,38 @@ proptest! {
                 let are_one = |listing: &Listing| listing.names_of(path).contains(&other);
                 prop_assert_eq!(are_one(&now), are_one(&before), "{:?} and {:?}", path, other);
             }
+        }
+    }
+
+    #[test]
+    fn only_what_is_chosen_becomes_what_it_was(
+        first in prop::collection::vec(tying_deed(), 0..25),
+        since in prop::collection::vec(tying_deed(), 0..12),
+        picks in prop::collection::vec(any::<u16>(), 1..4),
+    ) {
+        let mut world = World::new(false);
+        world.deeds(&first)?;
+        world.take()?;
+        let before = world.listing();
+        world.deeds(&since)?;
+        let present = world.listing();
+        let all: Vec<&PathBuf> = before.items.keys().chain(present.items.keys()).collect();
+        let paths: Vec<PathBuf> = picks.iter().map(|pick| all[usize::from(*pick) % all.len()].clone()).collect();
+        let choice = Choice { paths: paths.clone(), ..world.choice() };
+        let restored = said(world.vault.restore(world.newest.unwrap(), &choice, &Unwatched), "restore")?;
+        prop_assert_eq!(&restored.kept, &[]);
+        let now = world.listing();
+        for path in all.into_iter().chain(now.items.keys()) {
+            if paths.iter().any(|chosen| chosen != path && chosen.starts_with(path)) {
+                continue;
+            }
+            let is_chosen = paths.iter().any(|chosen| path.starts_with(chosen));
+            let expected = if is_chosen { &before } else { &present };
+            prop_assert!(
+                now.is_same_at(expected, path),
+                "{path:?} of {paths:?}\nwas {:?}\nwas {:?} before the restore\nis {:?}",
+                before.items.get(path), present.items.get(path), now.items.get(path),
+            );
         }
     }
 }

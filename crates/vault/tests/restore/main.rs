@@ -11,4 +11,5 @@ mod kinds;
 #[path = "../properties/listing.rs"]
 mod listing;
 mod mounts;
+mod names;
 mod safety;
