@@ -2,7 +2,6 @@
 //! inside the folders that the journal names: each is opened so that no link leads out of it. What is no longer what was
 //! saved is put back and kept. All of it can be done again without harm.
 
-use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -76,9 +75,7 @@ pub(crate) fn apply(
     for path in &journal.above {
         make_above(path)?;
     }
-    let touched = |step: &Step| Some((step.old?.inode, step.marks.as_ref()?.mtime));
-    let touched = journal.steps.iter().filter_map(touched).collect();
-    let mut hands = Hands { journal, present, touched, folder: None };
+    let mut hands = Hands { journal, present, folder: None };
     let mut kept = Vec::new();
     for (done, step) in journal.steps.iter().enumerate() {
         if done % TELL_EVERY == 0 {
@@ -145,8 +142,6 @@ fn mark_folder(path: &[u8], inode: u64, marks: &Marks) -> Result<(), Hindrance> 
 struct Hands<'a> {
     journal: &'a Journal,
     present: &'a Manifest,
-    /// The times that we give to files ourselves: one with several names shows them under each.
-    touched: HashMap<u64, Moment>,
     /// The folder of the last step: many have the same.
     folder: Option<(&'a [u8], OwnedFd)>,
 }
@@ -268,7 +263,7 @@ impl At<'_> {
     fn check_present(&self) -> Result<(), Hindrance> {
         let now = tree::entry(self.folder, self.name)?;
         match (now, self.step.old) {
-            (Some(now), Some(old)) if self.hands.is_still(&now, &old) => Ok(()),
+            (Some(now), Some(old)) if is_still(&now, &old) => Ok(()),
             _ => Err(Hindrance::Kept(KeptBecause::ChangedMeanwhile)),
         }
     }
@@ -278,7 +273,7 @@ impl At<'_> {
         let (Some(landed), Some(old)) = (tree::entry(&self.stage.folder, slot)?, self.step.old) else {
             return Ok(());
         };
-        let is_still = self.hands.is_still(&landed, &old);
+        let is_still = is_still(&landed, &old);
         let is_whole = match landed.kind() == Kind::Folder && is_still {
             true => self.hands.is_whole_tree(&self.stage.folder, slot, &self.step.path),
             false => Ok(is_still),
@@ -348,15 +343,14 @@ fn time(old: &Old) -> Moment {
     Moment { seconds: old.seconds, nanos: old.nanos }
 }
 
-impl Hands<'_> {
-    /// Is something what was saved, as far as the system tells?
-    fn is_still(&self, now: &Entry, old: &Old) -> bool {
-        const KIND: u32 = 0o170_000;
-        let is_it = now.inode == old.inode && now.mode & KIND == old.mode & KIND;
-        let is_timed = now.mtime == time(old) || self.touched.get(&now.inode) == Some(&now.mtime);
-        is_it && (now.kind() == Kind::Folder || (now.size == old.size && is_timed))
-    }
+/// Is something what was saved, as far as the system tells?
+fn is_still(now: &Entry, old: &Old) -> bool {
+    const KIND: u32 = 0o170_000;
+    let is_it = now.inode == old.inode && now.mode & KIND == old.mode & KIND;
+    is_it && (now.kind() == Kind::Folder || (now.size == old.size && now.mtime == time(old)))
+}
 
+impl Hands<'_> {
     /// Is everything in a folder what was saved, nothing more and nothing less? A folder with a mount in it is refused.
     /// Each folder is opened on its own from the stage, however deep it lies: only so many can be open at a time.
     fn is_whole_tree(&self, stage: &OwnedFd, slot: &[u8], path: &[u8]) -> Result<bool, Hindrance> {
@@ -372,7 +366,7 @@ impl Hands<'_> {
             }
             for seen in list.iter() {
                 match tree::entry(&folder, seen.name)? {
-                    Some(now) if self.is_still(&now, &Old::of(&seen.entry)) => {}
+                    Some(now) if is_still(&now, &Old::of(&seen.entry)) => {}
                     Some(_) | None => return Ok(false),
                 }
                 if seen.entry.kind() == Kind::Folder {

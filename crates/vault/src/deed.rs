@@ -43,6 +43,17 @@ pub(crate) struct FolderMark {
     pub(crate) marks: Marks,
 }
 
+/// A file with several names that is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
+    /// The inode it had.
+    pub(crate) inode: u64,
+    /// A name that it has now.
+    pub(crate) path: Vec<u8>,
+    /// What it is now.
+    pub(crate) is: Entry,
+}
+
 /// All there is to do.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -51,8 +62,8 @@ pub(crate) struct Plan {
     pub(crate) folders: Vec<FolderMark>,
     pub(crate) told: Vec<Difference>,
     pub(crate) kept: Vec<Kept>,
-    /// Files with several names, by the inode they had, each with a name that it has now: others are linked to it.
-    pub(crate) keepers: Vec<(u64, Vec<u8>)>,
+    /// Files with several names that are there: further names are linked to them.
+    pub(crate) keepers: Vec<Keeper>,
     /// Folders that are made whole, each of those in them as well.
     pub(crate) made: Vec<Vec<u8>>,
 }

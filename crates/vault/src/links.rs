@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
 
 use crate::compare::{change, there};
-use crate::deed::{Deed, FolderMark, Op, Plan};
+use crate::deed::{Deed, FolderMark, Keeper, Op, Plan};
 use crate::entry::{Entry, Hash, Kind, Moment};
 use crate::layer::Seen;
 use crate::manifest::Manifest;
@@ -74,6 +74,7 @@ fn each_linked(list: &Manifest, mut see: impl FnMut(&[u8], &Seen<'_>)) {
 /// A file of the present that has the right content for some names.
 struct Present {
     file: File,
+    entry: Entry,
     /// How many names the system knows of it.
     links: usize,
     /// It needs other marks.
@@ -135,6 +136,7 @@ impl<'a> Names<'a> {
         let links = is.entry.links as usize;
         is.entry.is_held().then(|| Present {
             file: file(&is.entry),
+            entry: is.entry,
             links,
             is_touched,
             weight,
@@ -176,18 +178,19 @@ impl<'a> Names<'a> {
     }
 
     /// Can a file of the present be what these names are names of? Not if it is that for others, and not if it has a name that
-    /// was none of these and stays. To get other marks, it may have no name at all that stays as it is.
+    /// was none of these and stays.
     fn may_stay(&self, present: &Present, group: &HashSet<&[u8]>) -> bool {
         let own = [present.path.clone()];
         let names = self.together.get(&present.file).map_or(&own[..], Vec::as_slice);
-        let stays = |path: &[u8]| match group.contains(path) {
-            true => !self.free.contains(path),
-            false => !self.free.contains(path) && !self.goes(path),
+        let is_wrong = |path: &[u8]| {
+            let stays = !group.contains(path) && !self.free.contains(path) && !self.goes(path);
+            stays && there(self.lists.want.find(path)).is_some()
         };
-        let is_wrong =
-            |path: &[u8]| !group.contains(path) && stays(path) && there(self.lists.want.find(path)).is_some();
-        let is_known = names.len() >= present.links;
-        let may_be_touched = || is_known && !names.iter().any(|path| stays(path));
+        // It gets other marks only if these are all of its names, and each of them may be changed. Whatever then hinders one of
+        // them, none shows what it should not.
+        let is_ours = |path: &[u8]| group.contains(path) && self.free.contains(path);
+        let is_all = names.len() == present.links && names.len() == group.len();
+        let may_be_touched = || is_all && names.iter().all(|path| is_ours(path));
         !self.taken.contains(&present.file)
             && !names.iter().any(|path| is_wrong(path))
             && (!present.is_touched || may_be_touched())
@@ -203,7 +206,8 @@ impl<'a> Names<'a> {
         let keeper = candidates.max_by(|a, b| (a.weight, &b.path).cmp(&(b.weight, &a.path)));
         if let (Some(keeper), Some((_, was))) = (&keeper, wanted.first()) {
             self.taken.insert(keeper.file);
-            plan.keepers.push((was.entry.inode, keeper.path.clone()));
+            let (path, is) = (keeper.path.clone(), keeper.entry);
+            plan.keepers.push(Keeper { inode: was.entry.inode, path, is });
         }
         let kept = keeper.map(|keeper| keeper.file);
         for (path, was) in wanted.iter().filter(|(path, _)| self.free.contains(path.as_slice())) {

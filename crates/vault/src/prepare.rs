@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::compare::{Chosen, Reach};
 use crate::content::{self, Share};
-use crate::deed::{Deed, FolderMark, Op};
+use crate::deed::{Deed, FolderMark, Keeper, Op};
 use crate::entry::{Entry, Flags, Kind};
 use crate::error::VaultError;
 use crate::layer::{FolderView, Seen};
@@ -62,7 +62,7 @@ pub(crate) struct Preparing<'a> {
     pub(crate) places: &'a [usize],
     pub(crate) ops: &'a [Op],
     /// Names that files with several names have now, by the stage near them and the inode they had.
-    pub(crate) keepers: HashMap<(usize, u64), Vec<u8>>,
+    pub(crate) keepers: HashMap<(usize, u64), Keeper>,
     /// How many things there are in all, for whoever watches.
     pub(crate) of: u64,
     pub(crate) watch: &'a dyn Watch,
@@ -97,7 +97,7 @@ struct Shared<'a> {
 #[derive(Clone)]
 enum First {
     /// A name in the tree that stays.
-    Present(Vec<u8>),
+    Present(Keeper),
     /// A path in the stage.
     Made(Vec<u8>),
 }
@@ -143,7 +143,7 @@ pub(crate) fn prepare(about: &Preparing<'_>) -> Result<Prepared, VaultError> {
         bytes: AtomicU64::new(0),
         found: Mutex::default(),
         first: Mutex::new(
-            about.keepers.iter().map(|(key, path)| (*key, First::Present(path.clone()))).collect(),
+            about.keepers.iter().map(|(key, keeper)| (*key, First::Present(keeper.clone()))).collect(),
         ),
     };
     thread::scope(|scope| {
@@ -320,10 +320,8 @@ impl Shared<'_> {
         let (new, flags) = (further.at.as_slice(), AtFlags::empty());
         let linked = match &further.first {
             First::Made(old) => fs::linkat(&stage.folder, old.as_slice(), &stage.folder, new, flags),
-            First::Present(path) => match tree::open_folder(parent(path)) {
-                Ok(folder) => fs::linkat(folder, name(path), &stage.folder, new, flags),
-                Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-            },
+            First::Present(keeper) => link_present(keeper, &stage.folder, new)
+                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         };
         match linked {
             Ok(()) => return Ok(()),
@@ -428,6 +426,21 @@ impl Shared<'_> {
             let joined = others.into_iter().map(|other| other.join().unwrap_or(Err(VaultError::Stopped)));
             joined.fold(own, Result::and)
         })
+    }
+}
+
+/// Gives a file of the present a name in a stage. Whatever took its place meanwhile gets none.
+fn link_present(keeper: &Keeper, stage: &OwnedFd, new: &[u8]) -> io::Result<()> {
+    let folder = tree::open_folder(parent(&keeper.path))?;
+    fs::linkat(folder, name(&keeper.path), stage, new, AtFlags::empty())?;
+    let (linked, is) = (tree::entry(stage, new)?, &keeper.is);
+    let is_it = |linked: Entry| (linked.inode, linked.size, linked.mtime) == (is.inode, is.size, is.mtime);
+    match linked.is_some_and(is_it) {
+        true => Ok(()),
+        false => {
+            fs::unlinkat(stage, new, AtFlags::empty())?;
+            Err(Errno::STALE.into())
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::compare::{Chosen, there};
 use crate::content;
-use crate::deed::{Deed, Op, Plan};
+use crate::deed::{Deed, Keeper, Op, Plan};
 use crate::depth;
 use crate::entry::Kind;
 use crate::error::VaultError;
@@ -396,14 +396,10 @@ impl Restore<'_> {
         Ok(places)
     }
 
-    fn keepers(
-        &self,
-        plan: &Plan,
-        stages: &mut Stages,
-    ) -> Result<HashMap<(usize, u64), Vec<u8>>, VaultError> {
+    fn keepers(&self, plan: &Plan, stages: &mut Stages) -> Result<HashMap<(usize, u64), Keeper>, VaultError> {
         let mut keepers = HashMap::new();
-        for (inode, path) in &plan.keepers {
-            keepers.insert((stages.near(&self.scope_of(path))?, *inode), path.clone());
+        for keeper in &plan.keepers {
+            keepers.insert((stages.near(&self.scope_of(&keeper.path))?, keeper.inode), keeper.clone());
         }
         Ok(keepers)
     }

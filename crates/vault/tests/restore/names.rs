@@ -4,9 +4,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use unstuck_vault::{Restored, SnapshotId, Unwatched};
+use unstuck_vault::{Restored, SnapshotId, Stage, Unwatched};
 
 use crate::house::House;
+use crate::safety::At;
 
 fn mode(house: &House, name: &str, mode: u32) {
     fs::set_permissions(house.path(name), Permissions::from_mode(mode)).unwrap();
@@ -164,4 +165,18 @@ fn a_folder_with_something_of_somebody_else_stays_where_a_name_of_a_file_was() {
         &[(&["dir/b"], 0o644)],
     );
     assert_eq!([house.read("a/made"), house.read("a/theirs")], ["by the call", "by a person"]);
+}
+
+#[test]
+fn a_name_comes_back_as_it_was_though_somebody_saves_over_the_other_meanwhile() {
+    let house = names();
+    let id = house.take().id;
+    fs::remove_file(house.path("dir/b")).unwrap();
+    let saving = At::new(Stage::Preparing, || {
+        house.write("beside", "by a person");
+        fs::rename(house.path("beside"), house.path("a")).unwrap();
+    });
+    house.vault.restore(id, &house.choice(&[]), &saving).unwrap();
+    assert_eq!([house.read("a"), house.read("dir/b")], ["by a person", "a"]);
+    house.is_tidy();
 }
