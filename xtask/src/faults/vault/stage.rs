@@ -107,7 +107,7 @@ impl Stage {
     }
 
     /// What a snapshot says that it does not hold.
-    fn gaps(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
+    pub fn gaps(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
         let said = self.must(&["snapshots", "--json"])?;
         let all = crate::project::json_lines(&said);
         let found = all

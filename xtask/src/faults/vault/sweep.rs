@@ -285,7 +285,9 @@ impl Play {
         let next = self.stage.snapshot()?;
         let now = self.stage.listing()?;
         let said: Value = serde_json::from_str(said).unwrap_or_default();
-        let keeps_some = said["kept"].as_array().is_some_and(|kept| !kept.is_empty());
+        // One that was stopped cannot say what it kept; what it saved says what it could not read.
+        let gaps = self.stage.newest_saved()?.map_or_else(|| Ok(Vec::new()), |id| self.stage.gaps(&id))?;
+        let keeps_some = !gaps.is_empty() || said["kept"].as_array().is_some_and(|kept| !kept.is_empty());
         match scene {
             // What could not be read could not be saved, so it was not touched; all else was brought back.
             Scene::Restore | Scene::Redo if keeps_some => {
