@@ -27,6 +27,7 @@ mod marks;
 mod mounts;
 mod needs;
 mod pack;
+mod places;
 mod plan;
 mod policy;
 mod prepare;

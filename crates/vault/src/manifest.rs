@@ -13,6 +13,7 @@ use crate::entry::Kind;
 use crate::error::VaultError;
 use crate::folder::{Folder, Number, Room, read_own};
 use crate::layer::{FolderView, Layer, Seen};
+use crate::places::Places;
 
 /// So many manifests are read as one at most.
 pub(crate) const LONGEST_CHAIN: u32 = 16;
@@ -49,21 +50,7 @@ struct Level {
     layer: Layer,
     /// Folders that are not held any more from here on. Nobody keeps what was in them, so nobody may go by what lower layers
     /// say of them.
-    gone: HashSet<Vec<u8>>,
-}
-
-impl Level {
-    fn is_gone(&self, path: &[u8]) -> bool {
-        !self.gone.is_empty() && upwards(path).any(|path| self.gone.contains(path))
-    }
-}
-
-/// A path and the folders around it.
-fn upwards(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::successors(Some(path), |path| {
-        let at = path.iter().rposition(|byte| *byte == b'/')?;
-        Some(&path[..at]).filter(|above| !above.is_empty())
-    })
+    gone: Places,
 }
 
 impl Manifest {
@@ -109,11 +96,11 @@ impl Manifest {
     pub(crate) fn on_top(mut self, mut layer: Layer) -> Manifest {
         // A list that stands alone names only what it reaches.
         let gone = match self.levels.is_empty() {
-            true => HashSet::new(),
-            false => self.gone(&layer),
+            true => Places::default(),
+            false => Places::of(self.gone(&layer)).topmost(),
         };
         if !gone.is_empty() {
-            layer.retain(|path| !upwards(path).any(|path| gone.contains(path)));
+            layer.retain(|path| !gone.cover(path));
         }
         self.levels.push(Arc::new(Level { layer, gone }));
         self
@@ -163,7 +150,7 @@ impl Manifest {
             if let Some(folder) = level.layer.folder(path) {
                 return Some(folder);
             }
-            if level.is_gone(path) {
+            if level.gone.cover(path) {
                 return None;
             }
         }
@@ -214,13 +201,11 @@ impl Manifest {
     }
 }
 
-/// Where lists that share their lower layers may differ.
+/// Where lists that share their lower layers may differ. Nothing is known where they have nothing in common.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Apart {
-    /// Folders of which the lists may say different things, sorted. Nothing where the lists have nothing in common.
-    folders: Option<Vec<Vec<u8>>>,
-    /// Folders that one of them does not hold.
-    gone: HashSet<Vec<u8>>,
+    /// Folders of which they may say different things, and those that one of them does not hold.
+    known: Option<(Places, Places)>,
 }
 
 impl Apart {
@@ -234,30 +219,14 @@ impl Apart {
             return Apart::default();
         }
         let own = || lists.iter().flat_map(|list| &list.levels[shared..]);
-        let gone: HashSet<Vec<u8>> = own().flat_map(|level| level.gone.iter().cloned()).collect();
+        let gone = Places::of(own().flat_map(|level| level.gone.iter().cloned())).topmost();
         let named = own().flat_map(|level| level.layer.folders().map(|(path, _)| path.to_vec()));
-        let mut folders: Vec<Vec<u8>> = named.chain(gone.iter().cloned()).collect();
-        folders.sort_unstable();
-        Apart { folders: Some(folders), gone }
+        Apart { known: Some((Places::of(named.chain(gone.iter().cloned())), gone)) }
     }
 
     /// Does nothing differ in a folder, nor anywhere below it?
     pub(crate) fn is_same_below(&self, path: &[u8]) -> bool {
-        let Some(folders) = &self.folders else { return false };
-        if upwards(path).any(|path| self.gone.contains(path)) {
-            return false;
-        }
-        let first_from =
-            |from: &[u8]| folders.get(folders.partition_point(|folder| folder.as_slice() < from));
-        // Names that go on with something that comes before a slash stand between a folder and what is in it.
-        let inside = if path == b"/" { path.to_vec() } else { join(path, b"") };
-        match path.is_empty() {
-            true => folders.is_empty(),
-            false => {
-                first_from(path).is_none_or(|folder| folder != path)
-                    && first_from(&inside).is_none_or(|folder| !folder.starts_with(&inside))
-            }
-        }
+        self.known.as_ref().is_some_and(|(named, gone)| !named.reach_into(path) && !gone.cover(path))
     }
 }
 
