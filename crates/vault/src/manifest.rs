@@ -108,27 +108,33 @@ impl Manifest {
 
     /// The folders that are no longer held with a layer on top: those that stood in a list that it replaces, and those that it
     /// names itself although the list around them does not hold them.
-    fn gone(&self, layer: &Layer) -> HashSet<Vec<u8>> {
-        let mut gone = HashSet::new();
-        let mut held_now: HashMap<&[u8], HashSet<&[u8]>> = HashMap::new();
+    fn gone(&self, layer: &Layer) -> Vec<Vec<u8>> {
+        let mut gone = Vec::new();
         for (path, folder) in layer.folders() {
-            let now: HashSet<&[u8]> = folder.held_folders().map(|seen| seen.name).collect();
-            let before = self.folder(path).into_iter().flat_map(|before| before.held_folders());
-            gone.extend(before.filter(|seen| !now.contains(seen.name)).map(|seen| join(path, seen.name)));
-            held_now.insert(path, now);
+            let Some(before) = self.folder(path) else { continue };
+            // Most lists name the same folders in the same order as before.
+            if !before.held_folders().map(|seen| seen.name).eq(folder.held_folders().map(|seen| seen.name)) {
+                let now: HashSet<&[u8]> = folder.held_folders().map(|seen| seen.name).collect();
+                let missing = before.held_folders().filter(|seen| !now.contains(seen.name));
+                gone.extend(missing.map(|seen| join(path, seen.name)));
+            }
         }
         let scopes = layer.folder(b"").or_else(|| self.folder(b""));
+        let mut held_in: HashMap<&[u8], HashSet<&[u8]>> = HashMap::new();
         for (path, _) in layer.folders().filter(|(path, _)| !path.is_empty()) {
             let scope = scopes.and_then(|scopes| scopes.iter().find(|scope| scope.name == path));
             let at = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
             let around: &[u8] = if at == 0 { b"/" } else { &path[..at] };
-            let is_held = match (scope, held_now.get(around)) {
+            let is_held = match (scope, layer.folder(around)) {
                 (Some(scope), _) => scope.entry.is_held(),
-                (None, Some(around)) => around.contains(&path[at + 1..]),
+                (None, Some(folder)) => held_in
+                    .entry(around)
+                    .or_insert_with(|| folder.held_folders().map(|seen| seen.name).collect())
+                    .contains(&path[at + 1..]),
                 (None, None) => true,
             };
             if !is_held {
-                gone.insert(path.to_vec());
+                gone.push(path.to_vec());
             }
         }
         gone

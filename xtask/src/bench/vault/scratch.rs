@@ -13,7 +13,7 @@ const PREFIX: &str = "bench-vault-";
 /// So long ext4 without a journal avoids the places of deleted files, and is many times slower in making new ones.
 const FORGETS_DELETED: Duration = Duration::from_secs(61);
 /// How large the file system in a file may grow; it takes only what is written to it.
-const IMAGE: u64 = 18 << 30;
+const IMAGE: u64 = 24 << 30;
 
 /// What it lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
