@@ -112,8 +112,9 @@ impl<'a> Arena<'a> {
             .collect();
         let most = cells.iter().map(|cell| case.rounds(cell.who, row)).max().unwrap_or(0);
         let mut dice = Dice(11);
-        // One round more, which warms caches and is not counted; those who are slow anyway are spared it.
-        let warms_up = row != Row::First && row != Row::Rebuilt;
+        // One round more, which warms caches and is not counted; those who are slow anyway are spared it. The first who writes to
+        // a new disk pays for all who come after, if it waits until its bytes are there.
+        let warms_up = row != Row::Rebuilt;
         for round in usize::from(!warms_up)..=most {
             if let Row::Changed(amount) = row
                 && let Err(fault) = self.tree.change(amount)
