@@ -13,6 +13,7 @@ use crate::folder::{Folder, Held, Hold, Number, Room, open_own};
 use crate::layer;
 use crate::needs::Needs;
 use crate::pack::Packs;
+use crate::recover;
 use crate::repack::{self, Effort};
 use crate::retention::{Collected, Retention};
 use crate::snapshot::{Snapshot, SnapshotId};
@@ -141,6 +142,10 @@ pub(crate) fn remove(
     watch: &dyn Watch,
 ) -> Result<Collected, VaultError> {
     let alone = folder.hold(Hold::Alone, || goes_on(watch))?;
+    // Whoever restored while we waited may have been killed at it.
+    if is_restoring(folder) {
+        recover::recover_alone(folder, &alone)?;
+    }
     if is_restoring(folder) {
         return Err(VaultError::Busy { path: folder.journal() });
     }
