@@ -157,6 +157,12 @@ fn with_variables(
     AtRisk::Scopes { paths, rebuildable, spared }
 }
 
+/// Is a folder too much to be taken or removed as a whole?
+pub(crate) fn is_wide(path: &Path, home: Option<&Path>) -> bool {
+    let holds_home = |home: &Path| home.starts_with(path) || real(home).starts_with(path);
+    WIDE.iter().any(|wide| path == Path::new(wide)) || home.is_some_and(holds_home)
+}
+
 /// What is never taken.
 enum Refused {
     /// A folder that is too much to be taken as a whole.
@@ -328,8 +334,7 @@ impl Look<'_> {
     }
 
     fn is_wide(&self, path: &Path) -> bool {
-        let holds_home = |home: &Path| home.starts_with(path) || real(home).starts_with(path);
-        WIDE.iter().any(|wide| path == Path::new(wide)) || self.home.is_some_and(holds_home)
+        is_wide(path, self.home)
     }
 
     /// What a pattern stands for. A file that is called like the pattern is among it: who wrote quotes meant that one.

@@ -185,6 +185,17 @@ impl Cellar {
         }
     }
 
+    /// A desk for what we run ourselves: whoever started us asked for it by name, and nothing is refused.
+    pub(crate) fn desk_for_own_work<'a>(&'a self, cleaner: &'a Cleaner) -> Desk<'a> {
+        let bench = Bench { modes: Modes::all(Mode::Shadow), ..self.bench() };
+        let store = self.settings.store();
+        Desk {
+            keeper: self.keeper_with(bench, cleaner, store.wait_before, store.wait_after),
+            rewriter: None,
+            ..self.desk(cleaner)
+        }
+    }
+
     /// What keeps entries, with some patience before and after a call.
     fn keeper<'a>(&'a self, cleaner: &'a Cleaner, before: Duration, after: Duration) -> Keeper<'a> {
         self.keeper_with(self.bench(), cleaner, before, after)

@@ -3,7 +3,6 @@
 //! A delivery is claimed before it is made, so two processes never make the same at once. One that dies in between leaves it
 //! to the next, so an alert may arrive twice: its `id` tells. What an answer says is never obeyed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,10 +10,10 @@ use unstuck_exec::{Ending, Job, Stream};
 use unstuck_store::{AlertRule, DeliveryOutcome, FiredAlert, Recipient, Store};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::cellar;
 use crate::exit::CommandError;
+use crate::http::trusting_what_the_machine_trusts;
 use crate::lines;
 
 /// How long a program may take.
@@ -165,15 +164,4 @@ fn post(address: &str, line: &str) -> Result<(), String> {
         Err(ureq::Error::BadUri(_)) => Err("the address cannot be used".to_owned()),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// Certificates are checked against those of this machine, which know a company's own authority, too.
-fn trusting_what_the_machine_trusts() -> TlsConfig {
-    let found = rustls_native_certs::load_native_certs().certs;
-    let roots: Vec<Certificate<'static>> =
-        found.iter().map(|cert| Certificate::from_der(cert.as_ref()).to_owned()).collect();
-    TlsConfig::builder()
-        .root_certs(RootCerts::from(roots.into_iter()))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build()
 }

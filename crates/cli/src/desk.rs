@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use unstuck_judge::nature::{self, Nature};
 use unstuck_judge::retry::{Draw, MayRepeat};
-use unstuck_judge::{Again, Call, Effect, Lang, Observation, Rules};
-use unstuck_store::{Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, RetryAsk, Who};
+use unstuck_judge::{Again, Aliases, Call, Diagnosis, Effect, Kind, Lang, Observation, Rules, Verdict};
+use unstuck_store::{
+    Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, Kept, RetryAsk, Series, Who, retry_without_memory,
+};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -51,6 +53,21 @@ pub(crate) struct Result<'a> {
     pub(crate) can_retry: Option<Draw>,
     /// How long the hook itself would wait for that, where it does.
     pub(crate) from_hook: Option<Duration>,
+    /// What we know of a call that we run ourselves.
+    pub(crate) ours: Option<Ours<'a>>,
+}
+
+/// A call that we run ourselves.
+pub(crate) struct Ours<'a> {
+    /// What was found in all that it printed; of that only beginning and end are at hand any more.
+    pub(crate) diagnosis: &'a Diagnosis,
+    /// A person says that it does no harm to send it twice.
+    pub(crate) idempotent: bool,
+    /// It ran into a time limit of ours, and the next one is longer: that is the change it takes.
+    pub(crate) gets_more_time: bool,
+    /// It cannot be sent again, whatever came of it.
+    pub(crate) is_hindered: bool,
+    pub(crate) series: Series,
 }
 
 impl Desk<'_> {
@@ -76,21 +93,25 @@ impl Desk<'_> {
     ) -> (Answer, Report) {
         let call = &result.observation.call;
         let asked = self.asked(who, result.key, call, result.user_spoke);
-        let report = Report::new(rules.diagnose(result.observation), call, self.lang);
+        let diagnosis = match &result.ours {
+            Some(ours) => ours.diagnosis.clone(),
+            None => rules.diagnose(result.observation),
+        };
+        let mut report = Report::new(diagnosis, call, self.lang);
+        let nature = match &result.ours {
+            Some(ours) if ours.idempotent => Nature::Idempotent,
+            Some(_) | None => nature::of(call),
+        };
+        report.verdict = Verdict::of(&report.diagnosis, nature);
+        report.aliases = Aliases::of(&report.diagnosis, &report.verdict);
         let mut ended =
             Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
         ended.took_ms = result.took_ms.map(|took| took.min(LONGEST_CALL_MS));
-        // What a program sends again by itself nobody sees before it runs: it must be harmless beyond doubt.
-        let is_harmless = match nature::of(call) {
-            Nature::ReadOnly | Nature::Idempotent => true,
-            Nature::Writes | Nature::Unknown => report.verdict.effect == Effect::Nothing,
-        };
-        ended.retry = result.can_retry.map(|draw| {
-            let may_repeat = match report.verdict.may_repeat(&report.diagnosis) {
-                MayRepeat::Yes | MayRepeat::After(_) if !is_harmless => MayRepeat::Uncertain,
-                answer => answer,
-            };
-            RetryAsk { may_repeat, draw, from_hook: result.from_hook }
+        ended.retry = result.can_retry.map(|draw| RetryAsk {
+            may_repeat: may_repeat(&report, nature, result.ours.as_ref()),
+            draw,
+            from_hook: result.from_hook,
+            series: result.ours.as_ref().map(|ours| ours.series),
         });
         ended.again_after = match report.verdict.again {
             Again::After(wait) => Some(time::span_ms(wait)),
@@ -108,7 +129,16 @@ impl Desk<'_> {
         let proposed = proposed.map(|(rewrite, _)| rewrite.text(self.lang));
         let advice = proposed.iter().chain(report.recommendations.iter().take(ADVICE));
         ended.advice = advice.map(|advice| self.cleaner.line(advice, ADVICE_MAX)).collect();
-        (self.note(&Entry::Ended(Box::new(ended)), now), report)
+        let retry = ended.retry;
+        let entry = Entry::Ended(Box::new(ended));
+        let mut answer = self.note(&entry, now);
+        if let (Entry::Ended(ended), Some(ask), Kept::Spooled { .. } | Kept::Lost { .. }) =
+            (&entry, retry.filter(|ask| ask.series.is_some()), &answer.kept)
+        {
+            // Whoever runs the call waits for an answer, whether or not anything can be remembered.
+            answer.said.retry = retry_without_memory(ended, &ask);
+        }
+        (answer, report)
     }
 
     /// The same report as it may be read by a model: what an output hides in it is shown as what it is.
@@ -135,5 +165,30 @@ impl Desk<'_> {
             deadline.let_go();
         }
         answer
+    }
+}
+
+/// May the call be sent again by whoever runs it?
+fn may_repeat(report: &Report, nature: Nature, ours: Option<&Ours<'_>>) -> MayRepeat {
+    if ours.is_some_and(|ours| ours.is_hindered) {
+        return MayRepeat::Never;
+    }
+    // Of a cause that nobody knows a person's word is enough to try whether it passes.
+    let is_tried = |ours: &Ours<'_>| ours.idempotent && report.diagnosis.kind == Kind::Unknown;
+    let answer = match ours.is_some_and(|ours| ours.gets_more_time || is_tried(ours)) {
+        true => {
+            let passing = Diagnosis { transient: true, ..report.diagnosis.clone() };
+            Verdict::of(&passing, nature).may_repeat(&passing)
+        }
+        false => report.verdict.may_repeat(&report.diagnosis),
+    };
+    // What a program sends again by itself nobody sees before it runs: it must be harmless beyond doubt.
+    let is_harmless = match nature {
+        Nature::ReadOnly | Nature::Idempotent => true,
+        Nature::Writes | Nature::Unknown => report.verdict.effect == Effect::Nothing,
+    };
+    match answer {
+        MayRepeat::Yes | MayRepeat::After(_) if !is_harmless => MayRepeat::Uncertain,
+        answer => answer,
     }
 }

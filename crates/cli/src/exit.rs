@@ -12,7 +12,9 @@ use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 use unstuck_vault::{SnapshotId, VaultError};
 
+use crate::checks::CheckError;
 use crate::editing::EditError;
+use crate::protect::ProtectError;
 use crate::settings::SettingsError;
 
 /// The exit status of `unstuck` itself.
@@ -68,6 +70,16 @@ pub(crate) enum CommandError {
     NoEditor { editor: String, why: String },
     #[error("no alert is called {name}")]
     NoSuchAlert { name: String, nearest: Option<String> },
+    #[error("no agent program is called {name}")]
+    NoSuchProgram { name: String, nearest: Option<String> },
+    #[error("{word} lets the agent write, and --read-only forbids it")]
+    NotReadOnly { word: String },
+    #[error("a prompt of more than {most_mb} MB")]
+    LongPrompt { most_mb: usize },
+    #[error("{name} is no name of a session")]
+    NoSessionName { name: String },
+    #[error("{agent} cannot take up a session: its settings do not say how")]
+    NoWayToResume { agent: String },
     #[error("no session is called {name}")]
     NoSuchSession { name: String, nearest: Option<String> },
     #[error("no call and no problem is called {asked}")]
@@ -100,6 +112,10 @@ pub(crate) enum CommandError {
     InsideAgent { variable: &'static str },
     #[error(transparent)]
     Edit(#[from] EditError),
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    #[error(transparent)]
+    Protect(#[from] ProtectError),
     #[error("no agent is found on this machine")]
     NoAgent,
     #[error("nobody agreed to install for {}", found.join(", "))]
@@ -196,7 +212,13 @@ impl CommandError {
             | CommandError::NoSuchKind { .. }
             | CommandError::NoSuchAlert { .. }
             | CommandError::NoSuchSetting { .. }
+            | CommandError::NoSuchProgram { .. }
+            | CommandError::NotReadOnly { .. }
+            | CommandError::LongPrompt { .. }
+            | CommandError::NoSessionName { .. }
+            | CommandError::NoWayToResume { .. }
             | CommandError::NotAgreed { .. }
+            | CommandError::Check(_)
             | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::TooShort { .. }
             | CommandError::Ambiguous { .. }
@@ -226,6 +248,7 @@ impl CommandError {
                 | VaultError::NoSuchSnapshot { .. }
                 | VaultError::NotConcluded { .. },
             ) => ExitStatus::No,
+            CommandError::Protect(error) if error.is_usage() => ExitStatus::Usage,
             CommandError::Vault(VaultError::Stopped) => ExitStatus::Command(130),
             CommandError::NoPlace(_)
             | CommandError::NotMade { .. }
@@ -238,6 +261,7 @@ impl CommandError {
             | CommandError::Vault(_)
             | CommandError::NotKept { .. }
             | CommandError::Edit(_)
+            | CommandError::Protect(_)
             | CommandError::NoProgram(_)
             | CommandError::OddPath { .. }
             | CommandError::NoHome => ExitStatus::Failed,

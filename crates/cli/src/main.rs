@@ -3,8 +3,10 @@
 mod agents;
 mod alive;
 mod at_risk;
+mod attempts;
 mod call_page;
 mod cellar;
+mod checks;
 mod columns;
 mod commands;
 mod deadline;
@@ -17,6 +19,8 @@ mod event_line;
 mod exit;
 mod explain;
 mod find_session;
+mod headless;
+mod http;
 mod knowledge;
 mod last_word;
 mod lines;
@@ -31,6 +35,7 @@ mod post;
 mod problem_page;
 mod program_file;
 mod progress;
+mod protect;
 mod reader;
 mod recorder;
 mod removed;
@@ -75,6 +80,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Agent(commands::agent::AgentArgs),
     Alerts(commands::alerts::AlertsArgs),
     Allow(commands::allow::AllowArgs),
     Config(commands::config::ConfigArgs),
@@ -84,18 +90,23 @@ enum Command {
     Doctor(commands::doctor::DoctorArgs),
     Export(commands::export::ExportArgs),
     Gc(commands::gc::GcArgs),
+    GitSnapshot(commands::git_snapshot::GitSnapshotArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Hook(commands::hook::HookArgs),
+    Http(Box<commands::http::HttpArgs>),
     Install(commands::install::InstallArgs),
     Log(commands::log::LogArgs),
     Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
     Purge(commands::purge::PurgeArgs),
+    Record(commands::record::RecordArgs),
     Redo(commands::redo::RedoArgs),
     Replay(commands::replay::ReplayArgs),
     Restore(commands::restore::RestoreArgs),
     Resume(commands::resume::ResumeArgs),
+    Rm(commands::rm::RmArgs),
     Rules(commands::rules::RulesArgs),
+    Run(commands::run::RunArgs),
     Show(commands::show::ShowArgs),
     Snapshot(commands::snapshot::SnapshotArgs),
     Snapshots(commands::snapshots::SnapshotsArgs),
@@ -112,6 +123,11 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        // A code that the command could have ended with itself would be taken for its own.
+        Err(error) if error.use_stderr() && wraps_a_command() => {
+            let _shown = ui::usage(&error);
+            return ExitStatus::Failed.into();
+        }
         Err(error) => return ui::usage(&error),
     };
     let mut ui = Ui::new(cli.lang);
@@ -121,7 +137,22 @@ fn main() -> ExitCode {
         Err(CommandError::ReaderGone) => ExitStatus::Success.into(),
         Err(error) => {
             ui.complain(&error);
-            error.status().into()
+            match error.status() {
+                ExitStatus::Usage if wraps_a_command() => ExitStatus::Failed.into(),
+                status => status.into(),
+            }
+        }
+    }
+}
+
+/// Was the command asked for that runs another one?
+fn wraps_a_command() -> bool {
+    let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    loop {
+        match words.next().as_deref() {
+            Some("--set" | "--lang") => drop(words.next()),
+            Some(word) if word.starts_with('-') => {}
+            word => return matches!(word, Some("run" | "agent")),
         }
     }
 }
@@ -139,6 +170,12 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         let (settings, mistakes) = Settings::load_leniently(&around, &flags);
         ui.prefer(settings.language().people);
         return commands::doctor::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
+    }
+    if let Command::Run(args) = &cli.command {
+        // A mistake of ours or in our settings is no reason not to run what somebody else needs.
+        let (settings, mistakes) = Settings::load_leniently(&around, &flags);
+        ui.prefer(settings.language().people);
+        return commands::run::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
     }
     let settings = Settings::load(&around, &flags);
     if let Ok(settings) = &settings {
@@ -164,6 +201,7 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
 
 fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStatus, CommandError> {
     match command {
+        Command::Agent(args) => commands::agent::run(ui, cellar, args),
         Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
         Command::Allow(args) => commands::allow::run(ui, cellar, args),
         Command::Config(_) => Ok(ExitStatus::Success),
@@ -173,18 +211,23 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Doctor(args) => commands::doctor::run(ui, cellar, args),
         Command::Export(args) => commands::export::run(ui, cellar, args),
         Command::Gc(args) => commands::gc::run(ui, cellar, args),
+        Command::GitSnapshot(args) => commands::git_snapshot::run(ui, cellar, args),
         Command::Heartbeat(args) => commands::heartbeat::run(ui, cellar, args),
         Command::Hook(args) => commands::hook::run(ui, args),
+        Command::Http(args) => commands::http::run(ui, cellar, args),
         Command::Install(args) => commands::install::run(ui, cellar, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
         Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
         Command::Purge(args) => commands::purge::run(ui, cellar, args),
+        Command::Record(args) => commands::record::run(ui, cellar, args),
         Command::Redo(args) => commands::redo::run(ui, cellar, args),
         Command::Replay(args) => commands::replay::run(ui, cellar, args),
         Command::Restore(args) => commands::restore::run(ui, cellar, args),
         Command::Resume(args) => commands::resume::run(ui, cellar, args),
+        Command::Rm(args) => commands::rm::run(ui, cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
+        Command::Run(args) => commands::run::run(ui, cellar, args),
         Command::Show(args) => commands::show::run(ui, cellar, args),
         Command::Snapshot(args) => commands::snapshot::run(ui, cellar, args),
         Command::Snapshots(args) => commands::snapshots::run(ui, cellar, args),

@@ -17,14 +17,16 @@ pub(crate) struct Onlooker {
     lang: Lang,
     line: Mutex<Progress>,
     has_enough: Arc<AtomicBool>,
+    /// Signals are ours as long as it is there: whoever runs something afterwards passes them on.
+    _listening: Listening,
 }
 
 impl Onlooker {
     /// Looks on from now on.
     pub(crate) fn new(lang: Lang) -> Onlooker {
         let has_enough = Arc::new(AtomicBool::new(false));
-        listen(&has_enough);
-        Onlooker { lang, line: Mutex::new(Progress::new()), has_enough }
+        let listening = Listening::to(&has_enough);
+        Onlooker { lang, line: Mutex::new(Progress::new()), has_enough, _listening: listening }
     }
 
     /// Takes the line away again.
@@ -43,19 +45,43 @@ impl Watch for Onlooker {
     }
 }
 
+/// Signals that end the wait.
 #[cfg(unix)]
-fn listen(has_enough: &Arc<AtomicBool>) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for (signal, code) in [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] {
-        // A signal that the system does not let us catch keeps its usual effect.
-        let _as_before =
-            signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(has_enough))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(has_enough)));
+struct Listening(Vec<signal_hook::SigId>);
+
+#[cfg(unix)]
+impl Listening {
+    fn to(has_enough: &Arc<AtomicBool>) -> Listening {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        use signal_hook::flag::{register, register_conditional_shutdown};
+        let mut registered = Vec::new();
+        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] {
+            // A signal that the system does not let us catch keeps its usual effect.
+            registered.extend(register_conditional_shutdown(signal, code, Arc::clone(has_enough)));
+            registered.extend(register(signal, Arc::clone(has_enough)));
+        }
+        Listening(registered)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Listening {
+    fn drop(&mut self) {
+        for id in self.0.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
     }
 }
 
 #[cfg(not(unix))]
-fn listen(_has_enough: &Arc<AtomicBool>) {}
+struct Listening;
+
+#[cfg(not(unix))]
+impl Listening {
+    fn to(_has_enough: &Arc<AtomicBool>) -> Listening {
+        Listening
+    }
+}
 
 fn in_words(how_far: HowFar, lang: Lang) -> String {
     let HowFar { stage, done, of, bytes } = how_far;

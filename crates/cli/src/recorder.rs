@@ -73,6 +73,7 @@ impl<'a> Recorder<'a> {
             observation: &call.observation,
             folder: "",
             from_hook: None,
+            ours: None,
             said_ok: call.said_ok,
             took_ms: call.took_ms,
             user_spoke: false,

@@ -137,7 +137,8 @@ fn status(restored: &Restored, why: Why, dry_run: bool) -> ExitStatus {
     }
 }
 
-fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String {
+/// What was done, in lines for people.
+pub(crate) fn in_words(restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> String {
     let id = restored.id;
     let count = restored.done.len() as u64;
     let mut text = match (restored.done.is_empty(), dry_run, lang) {

@@ -230,7 +230,7 @@ impl<'a> Safe<'a> {
 
 /// What was done in the safe.
 pub(crate) enum Done<'a> {
-    /// A person took a snapshot.
+    /// A snapshot was taken: by a person, or before something that is run.
     Taken(&'a Snapshot),
     /// A person could not take one.
     Failed(&'a CommandError),
@@ -256,7 +256,12 @@ impl Done<'_> {
             Done::Taken(snapshot) => {
                 let partial = snapshot.coverage() == Coverage::Partial;
                 let deed = SafeDeed::Taken { paths: snapshot.entries, bytes: snapshot.bytes, partial };
-                note(Some(snapshot.id), deed, "person", &snapshot.note)
+                let (call, text) = behind(snapshot, cleaner);
+                let taken = note(Some(snapshot.id), deed, "person", text);
+                match &snapshot.origin {
+                    Origin::Call { row, .. } => SafeNote { call, why: cleaner.name(row, LINE_MAX), ..taken },
+                    Origin::Person | Origin::Restore { .. } => taken,
+                }
             }
             Done::Failed(why) => note(None, SafeDeed::Failed, "person", &why.to_string()),
             Done::Restored(_, restored, _) if restored.done.is_empty() => return None,
@@ -267,18 +272,23 @@ impl Done<'_> {
                     kept: restored.kept.len() as u64,
                     saved: restored.saved.map(name).unwrap_or_default(),
                 };
-                let (call, text) = match &snapshot.origin {
-                    Origin::Call { call: Some(call), label, .. } => (SafeCall::Numbered(*call), &**label),
-                    Origin::Call { call: None, key, session, label, .. } => {
-                        let [session, key] = [session, key].map(|name| cleaner.name(name, LINE_MAX));
-                        (SafeCall::Named { session, key }, &**label)
-                    }
-                    Origin::Person | Origin::Restore { .. } => (SafeCall::Nobody, &*snapshot.note),
-                };
+                let (call, text) = behind(snapshot, cleaner);
                 SafeNote { call, ..note(Some(snapshot.id), deed, why.word(), text) }
             }
             Done::Removed(id, why) => note(Some(*id), SafeDeed::Removed, why.word(), ""),
         })
+    }
+}
+
+/// The call that a snapshot was taken before, and what is said of it.
+fn behind<'s>(snapshot: &'s Snapshot, cleaner: &Cleaner) -> (SafeCall, &'s str) {
+    match &snapshot.origin {
+        Origin::Call { call: Some(call), label, .. } => (SafeCall::Numbered(*call), label),
+        Origin::Call { call: None, key, session, label, .. } => {
+            let [session, key] = [session, key].map(|name| cleaner.name(name, LINE_MAX));
+            (SafeCall::Named { session, key }, label)
+        }
+        Origin::Person | Origin::Restore { .. } => (SafeCall::Nobody, &snapshot.note),
     }
 }
 

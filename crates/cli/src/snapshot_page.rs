@@ -344,7 +344,8 @@ pub(crate) fn not_held(snapshot: &Snapshot, lang: Lang) -> String {
     lines
 }
 
-fn reason(reason: GapReason, lang: Lang) -> &'static str {
+/// Why something is not held, in few words.
+pub(crate) fn reason(reason: GapReason, lang: Lang) -> &'static str {
     match (reason, lang) {
         (GapReason::Rebuildable, Lang::En) => "can be made again; --all takes it",
         (GapReason::Rebuildable, Lang::Zh) => "可重新生成；--all 可一并保存",

@@ -16,6 +16,8 @@ pub enum Stream {
     Stdout,
     /// Standard error.
     Stderr,
+    /// Both at once, in the order of a terminal: one that has a terminal for both does not tell them apart.
+    Merged,
 }
 
 /// How a command ended. What a program does is data, so a program that cannot be started is an ending too.
@@ -40,6 +42,10 @@ pub struct Run {
     pub ending: Ending,
     /// From just before the start until its end was seen.
     pub took: Duration,
+    /// Whether it took any of our input, or may have. Only a job that is [passing our input](Job::passing_input) knows.
+    pub input_used: bool,
+    /// Whether a person or a supervisor asked it to end: a signal that reached us, or Ctrl-C at its terminal.
+    pub asked_to_end: bool,
 }
 
 /// What the command reads.
@@ -47,6 +53,8 @@ pub struct Run {
 enum Input {
     /// Whatever we would read ourselves.
     Ours,
+    /// The same, and it is told whether any of it was taken.
+    Watched,
     /// These bytes, and then the end.
     Bytes(Vec<u8>),
 }
@@ -60,6 +68,15 @@ pub(crate) enum Audience {
     SinkOnly,
     /// Our own standard output and standard error, without a pipe in between.
     UserOnly,
+}
+
+/// What the command finds where its output goes to a terminal of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// Pipes.
+    Piped,
+    /// A terminal, where we have one.
+    AsOurs,
 }
 
 /// A time limit and how gently it is enforced.
@@ -87,7 +104,9 @@ pub struct Job {
     variables: Vec<(OsString, OsString)>,
     input: Input,
     pub(crate) audience: Audience,
+    pub(crate) looks: Looks,
     pub(crate) limit: Limit,
+    pub(crate) idle: Limit,
     pub(crate) grace: Duration,
     pub(crate) linger: Duration,
 }
@@ -102,7 +121,9 @@ impl Job {
             variables: Vec::new(),
             input: Input::Ours,
             audience: Audience::SinkAndUser,
+            looks: Looks::Piped,
             limit: Limit::None,
+            idle: Limit::None,
             grace: Duration::from_secs(2),
             linger: Duration::from_millis(300),
         }
@@ -129,6 +150,26 @@ impl Job {
         Job { input: Input::Bytes(bytes.into()), ..self }
     }
 
+    /// Gives it our standard input so that [`Run::input_used`] tells whether it took any of it. What it did not take stays
+    /// where it was, for the next one who reads: another attempt, or whoever shares our input.
+    ///
+    /// A terminal or `/dev/null` is given as it is and never counts as used; of a file the place tells; a pipe or a socket
+    /// is passed on a page at a time, as it is taken. Where the system does not let us look into a pipe without emptying it
+    /// (all but Linux), it counts as used.
+    pub fn passing_input(self) -> Job {
+        Job { input: Input::Watched, ..self }
+    }
+
+    /// Gives it a terminal of its own where our standard output is one, so that it shows colours and progress as without
+    /// us; where it is none, nothing changes.
+    ///
+    /// With our standard input a terminal too, it is the first of a session with that terminal: what is typed goes there,
+    /// so Ctrl-C, Ctrl-Z and passwords work as usual, and the user's terminal is raw for as long as it runs. Otherwise only
+    /// what it prints goes through it.
+    pub fn on_terminal(self) -> Job {
+        Job { looks: Looks::AsOurs, ..self }
+    }
+
     /// Keeps its output from the user; only the sink sees it.
     pub fn capture_only(self) -> Job {
         Job { audience: Audience::SinkOnly, ..self }
@@ -145,6 +186,11 @@ impl Job {
         Job { limit: Limit::After(limit), ..self }
     }
 
+    /// Ends the whole process group once it has printed nothing for so long; that, too, is [`Ending::TimedOut`].
+    pub fn idle_timeout(self, limit: Duration) -> Job {
+        Job { idle: Limit::After(limit), ..self }
+    }
+
     /// How long the group may take to end by itself once the time limit asked it to (2 s unless said otherwise).
     pub fn grace(self, grace: Duration) -> Job {
         Job { grace, ..self }
@@ -159,14 +205,19 @@ impl Job {
     /// Runs it, and hands `sink` every byte it prints, in the order of each stream, while it is printed.
     ///
     /// Interrupt, terminate, hang-up and quit signals that reach us are passed on to the command; the second one kills it.
-    /// A process that left the command's process group (a daemon) is out of reach of signals and of the time limit.
+    /// User signals are passed on, too. A process that left the command's process group (a daemon) is out of reach of
+    /// signals and of the time limit.
+    ///
+    /// If we are killed ourselves, the command is asked to end where the system can do that (Linux, by `PR_SET_PDEATHSIG`);
+    /// on a terminal of its own, all that runs there is hung up as well. Elsewhere it learns it when it next prints.
     pub fn run(&self, sink: impl FnMut(Stream, &[u8])) -> Run {
         let started = Instant::now();
-        let ending = match platform::run(self, started, sink) {
-            Ok(ending) => ending,
-            Err(error) => self.not_started(&error),
-        };
-        Run { ending, took: started.elapsed() }
+        platform::run(self, started, sink).unwrap_or_else(|error| Run {
+            ending: self.not_started(&error),
+            took: started.elapsed(),
+            input_used: false,
+            asked_to_end: false,
+        })
     }
 
     /// The command as the standard library starts it, with both outputs piped to whoever listens.
@@ -182,7 +233,7 @@ impl Job {
             }
         }
         match &self.input {
-            Input::Ours => {}
+            Input::Ours | Input::Watched => {}
             Input::Bytes(bytes) if bytes.is_empty() => {
                 command.stdin(Stdio::null());
             }
@@ -208,7 +259,12 @@ impl Job {
     /// Whether the command reads what the user types.
     #[cfg(unix)]
     pub(crate) fn shares_input(&self) -> bool {
-        self.input == Input::Ours
+        matches!(self.input, Input::Ours | Input::Watched)
+    }
+
+    /// Whether somebody wants to know if it takes any of our input.
+    pub(crate) fn watches_input(&self) -> bool {
+        self.input == Input::Watched
     }
 
     /// Tells "no such program" from every other reason not to start.
@@ -216,6 +272,10 @@ impl Job {
     /// The system says "not found" also for a script whose interpreter is missing and for a missing working directory;
     /// calling those a missing program would send the reader the wrong way.
     fn not_started(&self, error: &io::Error) -> Ending {
+        // Some systems look for it in a folder of the search path, and then the folder is what they complain about.
+        if self.program.is_empty() {
+            return Ending::NotFound;
+        }
         if error.kind() != io::ErrorKind::NotFound {
             return Ending::NotExecutable(error.to_string());
         }

@@ -9,6 +9,8 @@ mod job;
 mod portable;
 #[cfg(unix)]
 mod unix;
+#[cfg(not(unix))]
+mod watch_portable;
 
 #[cfg(not(unix))]
 use portable as platform;
@@ -16,3 +18,7 @@ use portable as platform;
 use unix as platform;
 
 pub use job::{Ending, Job, Run, Stream};
+#[cfg(unix)]
+pub use unix::Watch;
+#[cfg(not(unix))]
+pub use watch_portable::Watch;

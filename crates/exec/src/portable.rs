@@ -1,13 +1,14 @@
 //! Running a command where there are no process groups: one reading thread for each stream, and only the command itself
-//! is ended when its time is over. Signals reach it from the console.
+//! is ended when its time is over. Signals reach it from the console. It gets pipes, never a terminal of its own, and input that
+//! is not typed counts as used.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::job::{Audience, Ending, Job, Limit, Stream};
+use crate::job::{Audience, Ending, Job, Limit, Run, Stream};
 
 /// How often the command is looked at while it prints nothing.
 const LOOK: Duration = Duration::from_millis(20);
@@ -16,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const UNDER_WAY: usize = 16;
 
 /// Runs `job` to its end. An error means that it was not started.
-pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8])) -> io::Result<Ending> {
+pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8])) -> io::Result<Run> {
     let mut child = job.command().spawn()?;
     job.feed(&mut child);
     let (sender, chunks) = mpsc::sync_channel::<(Stream, Vec<u8>)>(UNDER_WAY);
@@ -33,9 +34,11 @@ pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8
 
     let mut ended: Option<(ExitStatus, Instant)> = None;
     let mut timed_out = false;
+    let mut last = started;
     loop {
         match chunks.recv_timeout(LOOK) {
             Ok((stream, bytes)) => {
+                last = Instant::now();
                 sink(stream, &bytes);
                 pass_on(job.audience, stream, &bytes);
             }
@@ -48,19 +51,23 @@ pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8
             Some(_) => {}
             None => ended = child.try_wait()?.map(|status| (status, Instant::now())),
         }
-        if let (None, Limit::After(limit)) = (&ended, job.limit)
-            && started.elapsed() > limit
-        {
+        let is_over = |limit: Limit, since: Instant| match limit {
+            Limit::None => false,
+            Limit::After(limit) => since.elapsed() > limit,
+        };
+        if ended.is_none() && (is_over(job.limit, started) || is_over(job.idle, last)) {
             timed_out = true;
             // It may have ended in this moment.
             drop(child.kill());
         }
     }
-    Ok(match ended.and_then(|(status, _)| status.code()) {
+    let ending = match ended.and_then(|(status, _)| status.code()) {
         _ if timed_out => Ending::TimedOut,
         Some(code) => Ending::Exited(code),
         None => Ending::NotExecutable("it ended without an exit code".to_owned()),
-    })
+    };
+    let input_used = job.watches_input() && !io::stdin().is_terminal();
+    Ok(Run { ending, took: started.elapsed(), input_used, asked_to_end: false })
 }
 
 fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stream, Vec<u8>)>) {
@@ -76,7 +83,7 @@ fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stre
 fn pass_on(audience: Audience, stream: Stream, bytes: &[u8]) {
     match (audience, stream) {
         (Audience::SinkOnly | Audience::UserOnly, _) => {}
-        (Audience::SinkAndUser, Stream::Stdout) => drop(io::stdout().write_all(bytes)),
+        (Audience::SinkAndUser, Stream::Stdout | Stream::Merged) => drop(io::stdout().write_all(bytes)),
         (Audience::SinkAndUser, Stream::Stderr) => drop(io::stderr().write_all(bytes)),
     }
 }
@@ -89,8 +96,8 @@ mod tests {
         let mut job = Job::new("sh", ["-c", script]).capture_only();
         job.limit = limit;
         let mut seen = Vec::new();
-        let ending = run(&job, Instant::now(), |_, bytes| seen.extend_from_slice(bytes)).expect("a shell");
-        (ending, seen)
+        let run = run(&job, Instant::now(), |_, bytes| seen.extend_from_slice(bytes)).expect("a shell");
+        (run.ending, seen)
     }
 
     #[test]

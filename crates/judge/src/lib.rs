@@ -17,6 +17,7 @@ pub mod rewrite;
 pub mod risk;
 pub mod rules;
 pub mod shell;
+pub mod suspicion;
 mod text;
 mod verdict;
 

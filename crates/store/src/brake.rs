@@ -1,6 +1,7 @@
 //! The brakes of the retry policy, kept between processes: a budget and a breaker for each session and tool, and what past
 //! retries achieved for each cause and tool. The policy itself is the judge's.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
@@ -52,10 +53,13 @@ pub(crate) struct Attempt {
     pub(crate) asked_at: u64,
 }
 
-/// The attempt before this one.
-struct Before {
-    kind: Kind,
-    ended_at: u64,
+/// How far the attempts at a call are.
+struct SoFar {
+    retries_made: u8,
+    /// The wait before this one.
+    waited: Duration,
+    /// Why the one before failed.
+    failed_before: Option<Kind>,
 }
 
 /// Tells the brakes how an attempt ended, and asks the policy what follows from a failure.
@@ -65,64 +69,122 @@ pub(crate) fn pull(
     ended: &Ended,
     ask: &RetryAsk,
 ) -> Result<Option<Retry>, rusqlite::Error> {
-    let policy = Policy::built_in();
+    let policy = policy_for(ask);
     let (asked, at) = (&ended.asked, ended.asked.who.at);
-    let before = match attempt.number {
-        0 | 1 => None,
-        _ => before(clerk.connection, attempt, asked.call_print.as_str())?,
+    let so_far = match &ask.series {
+        Some(series) => SoFar {
+            retries_made: series.retries_made,
+            waited: series.waited,
+            failed_before: series.failed_before,
+        },
+        None => so_far(clerk.connection, attempt, asked.call_print.as_str())?,
     };
-    let waited = before.as_ref().map_or(Duration::ZERO, |before| {
-        Duration::from_millis(attempt.asked_at.saturating_sub(before.ended_at))
-    });
-    let retries_made = u8::try_from(attempt.number.saturating_sub(1)).unwrap_or(u8::MAX);
     let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
     let cost = ended.finding.as_ref().map(|finding| policy.row(finding.kind).cost);
-    let (budget, breaker) = tell(clerk, attempt, policy, &[name("budget"), name("breaker")], cost, at)?;
+    let (budget, breaker) = tell(clerk, attempt, &policy, &[name("budget"), name("breaker")], cost, at)?;
     let yield_of = |kind: Kind| format!("yield/{kind}/{}", asked.tool);
-    if let Some(before) = &before {
-        let past = past(clerk.connection, &yield_of(before.kind), at)?;
+    if let (Some(kind), Some(retry)) = (so_far.failed_before, so_far.retries_made.checked_sub(1)) {
+        let past = past(clerk.connection, &yield_of(kind), at)?;
         let worked = ended.finding.is_none();
-        let past = past.with(retries_made - 1, waited, worked);
-        put(clerk.connection, &yield_of(before.kind), None, at, &past)?;
+        let past = past.with(retry, so_far.waited, worked);
+        put(clerk.connection, &yield_of(kind), None, at, &past)?;
     }
     let Some(finding) = &ended.finding else { return Ok(None) };
     let past = past(clerk.connection, &yield_of(finding.kind), at)?;
-    let begun = first_asked(clerk.connection, attempt, asked.call_print.as_str())?;
-    let decision = policy.decide(&Ask {
-        kind: finding.kind,
-        may_repeat: ask.may_repeat,
-        tool: &asked.tool,
-        agent: &asked.who.agent,
-        retries_made,
-        last_wait: waited,
-        elapsed: Duration::from_millis(at.saturating_sub(begun)),
-        deadline: policy.deadline,
-        budget,
-        breaker,
-        past: &past,
-        now: at,
-        draw: ask.draw,
-    });
-    Ok(Some(match decision {
+    let elapsed = match &ask.series {
+        Some(series) => series.elapsed,
+        None => {
+            let begun = first_asked(clerk.connection, attempt, asked.call_print.as_str())?;
+            Duration::from_millis(at.saturating_sub(begun))
+        }
+    };
+    let retry = decide(
+        &policy,
+        ask,
+        &Ask {
+            kind: finding.kind,
+            may_repeat: ask.may_repeat,
+            tool: &asked.tool,
+            agent: &asked.who.agent,
+            retries_made: so_far.retries_made,
+            last_wait: so_far.waited,
+            elapsed,
+            deadline: deadline(&policy, ask),
+            budget,
+            breaker,
+            past: &past,
+            now: at,
+            draw: ask.draw,
+        },
+    );
+    if let Retry::Again { wait, attempt: next, of, .. } = retry {
+        let retrying = Retrying {
+            who: asked.who.clone(),
+            key: asked.key.clone(),
+            attempt: next,
+            of: Some(of),
+            wait_ms: time::span_ms(wait),
+            because: finding.kind,
+        };
+        clerk.announce_retry(attempt.session, Some(attempt.call), &retrying)?;
+    }
+    Ok(Some(retry))
+}
+
+/// The same question where nothing can be remembered: full budget, shut breaker, no past. `None` where it did not fail.
+pub fn retry_without_memory(ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
+    let finding = ended.finding.as_ref()?;
+    let policy = policy_for(ask);
+    let (retries_made, last_wait, elapsed) = match &ask.series {
+        Some(series) => (series.retries_made, series.waited, series.elapsed),
+        None => (0, Duration::ZERO, Duration::ZERO),
+    };
+    Some(decide(
+        &policy,
+        ask,
+        &Ask {
+            kind: finding.kind,
+            may_repeat: ask.may_repeat,
+            tool: &ended.asked.tool,
+            agent: &ended.asked.who.agent,
+            retries_made,
+            last_wait,
+            elapsed,
+            deadline: deadline(&policy, ask),
+            budget: Budget::full(&policy.budget),
+            breaker: Breaker::NEW,
+            past: &PastYield::NONE,
+            now: ended.asked.who.at,
+            draw: ask.draw,
+        },
+    ))
+}
+
+/// What the policy says, as whoever runs the call hears it.
+fn decide(policy: &Policy, ask: &RetryAsk, question: &Ask<'_>) -> Retry {
+    match policy.decide(question) {
         Decision::Stop { why, come_back_after } => Retry::Stop { why, come_back_after },
         Decision::Retry { wait, .. } if ask.from_hook.is_some_and(|longest| wait > longest) => {
             Retry::Stop { why: StopReason::HintTooLong, come_back_after: Some(wait) }
         }
         Decision::Retry { wait, limit_factor } => {
-            let (retries, _) = policy.retries(finding.kind, &asked.tool, &asked.who.agent);
-            let (next, of) = (attempt.number.saturating_add(1), u32::from(retries) + 1);
-            let retrying = Retrying {
-                who: asked.who.clone(),
-                key: asked.key.clone(),
-                attempt: next,
-                of: Some(of),
-                wait_ms: time::span_ms(wait),
-                because: finding.kind,
-            };
-            clerk.announce_retry(attempt.session, Some(attempt.call), &retrying)?;
-            Retry::Again { wait, attempt: next, of, limit_factor }
+            let (retries, _) = policy.retries(question.kind, question.tool, question.agent);
+            let attempt = u32::from(question.retries_made).saturating_add(2);
+            Retry::Again { wait, attempt, of: u32::from(retries) + 1, limit_factor }
         }
-    }))
+    }
+}
+
+/// The policy, with as many retries as a person allows.
+fn policy_for(ask: &RetryAsk) -> Cow<'static, Policy> {
+    match ask.series.and_then(|series| series.retries) {
+        Some(retries) => Cow::Owned(Policy::built_in().with_retries(retries)),
+        None => Cow::Borrowed(Policy::built_in()),
+    }
+}
+
+fn deadline(policy: &Policy, ask: &RetryAsk) -> Duration {
+    ask.series.and_then(|series| series.deadline).unwrap_or(policy.deadline)
 }
 
 /// Tells budget and breaker, and says so in the timeline where one of them turns. `cost` is that of a failure; a failure
@@ -173,13 +235,14 @@ fn past(connection: &Connection, name: &str, now: u64) -> Result<PastYield, rusq
     Ok(past)
 }
 
-/// The attempt of the same call before this one.
-fn before(
-    connection: &Connection,
-    attempt: &Attempt,
-    call_print: &str,
-) -> Result<Option<Before>, rusqlite::Error> {
-    connection
+/// How far the attempts at a call are, as far as the record tells.
+fn so_far(connection: &Connection, attempt: &Attempt, call_print: &str) -> Result<SoFar, rusqlite::Error> {
+    let retries_made = u8::try_from(attempt.number.saturating_sub(1)).unwrap_or(u8::MAX);
+    let none = SoFar { retries_made, waited: Duration::ZERO, failed_before: None };
+    if retries_made == 0 {
+        return Ok(none);
+    }
+    let before = connection
         .prepare_cached(
             "SELECT kind, ended_at FROM call
              WHERE session = ?1 AND call_print = ?2 AND id < ?3 AND state = 'failed' ORDER BY id DESC LIMIT 1",
@@ -187,12 +250,15 @@ fn before(
         .query_row((attempt.session, call_print, attempt.call), |row| {
             let kind: Option<String> = row.get(0)?;
             let ended_at: Option<i64> = row.get(1)?;
-            Ok(Before {
-                kind: kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown),
-                ended_at: ended_at.map_or(attempt.asked_at, i64::unsigned_abs),
+            let waited = attempt.asked_at.saturating_sub(ended_at.map_or(attempt.asked_at, i64::unsigned_abs));
+            Ok(SoFar {
+                retries_made,
+                waited: Duration::from_millis(waited),
+                failed_before: Some(kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown)),
             })
         })
-        .optional()
+        .optional()?;
+    Ok(before.unwrap_or(none))
 }
 
 /// When the first attempt of this row of failures was asked for.

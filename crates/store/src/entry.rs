@@ -246,6 +246,26 @@ pub struct RetryAsk {
     pub draw: Draw,
     /// How long a hook itself would wait before it sends the call again; `None` where somebody else does.
     pub from_hook: Option<Duration>,
+    /// What whoever makes all the attempts itself knows of them; `None` where only the record can tell.
+    pub series: Option<Series>,
+}
+
+/// A series of attempts at one call, made by one process. Its count and its clock are surer than the record's, which may hold
+/// other attempts at the same call in the same session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Series {
+    /// How many times it has been sent again already.
+    pub retries_made: u8,
+    /// The wait before the last of them, zero where there was none.
+    pub waited: Duration,
+    /// Why the attempt before this one failed; `None` where this is the first.
+    pub failed_before: Option<Kind>,
+    /// The time since the first attempt began.
+    pub elapsed: Duration,
+    /// How many retries a person allows, where somebody said so.
+    pub retries: Option<u8>,
+    /// The time that all attempts share, where a person said so.
+    pub deadline: Option<Duration>,
 }
 
 impl Ended {

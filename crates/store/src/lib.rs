@@ -55,11 +55,11 @@ pub use alert::{
     AlertLook, Delivery, DeliveryClaim, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, TRIES_MAX,
 };
 pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
-pub use brake::Retry;
+pub use brake::{Retry, retry_without_memory};
 pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
-    Asked, Bounds, Ended, Entry, Finding, Hears, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Severity,
-    Which, Who,
+    Asked, Bounds, Ended, Entry, Finding, Hears, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Series,
+    Severity, Which, Who,
 };
 pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};

@@ -279,8 +279,9 @@ impl Clerk<'_> {
             let attempt =
                 Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
             said.retry = brake::pull(self, &attempt, ended, ask)?;
-            if let (Some(_), Some(Retry::Again { .. })) = (ask.from_hook, said.retry) {
-                // The model sees only how it goes on.
+            let goes_on = ask.from_hook.is_some() && matches!(said.retry, Some(Retry::Again { .. }));
+            if goes_on || ask.series.is_some() {
+                // The model sees only how it goes on, and whoever makes all the attempts itself goes by the policy alone.
                 said.text = None;
             }
         }

@@ -104,6 +104,7 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
         let stream = match stream {
             unstuck_exec::Stream::Stdout => Stream::Stdout,
             unstuck_exec::Stream::Stderr => Stream::Stderr,
+            unstuck_exec::Stream::Merged => Stream::Merged,
         };
         reading.feed(stream, bytes);
     });

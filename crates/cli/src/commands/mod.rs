@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod agent;
 pub(crate) mod alerts;
 pub(crate) mod allow;
 pub(crate) mod config;
@@ -9,18 +10,23 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod git_snapshot;
 pub(crate) mod heartbeat;
 pub(crate) mod hook;
+pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod pause;
 pub(crate) mod problems;
 pub(crate) mod purge;
+pub(crate) mod record;
 pub(crate) mod redo;
 pub(crate) mod replay;
 pub(crate) mod restore;
 pub(crate) mod resume;
+pub(crate) mod rm;
 pub(crate) mod rules;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod snapshots;

@@ -47,16 +47,36 @@ pub(crate) struct SnapshotArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<ExitStatus, CommandError> {
+    let SnapshotArgs { paths, note, all, pin, json } = args;
+    save(ui, cellar, scopes(cellar, paths)?, &Saving { note, all: *all, pin: *pin, json: *json })
+}
+
+/// How something is saved by hand.
+pub(crate) struct Saving<'a> {
+    /// Why.
+    pub(crate) note: &'a str,
+    /// With folders that can be made again.
+    pub(crate) all: bool,
+    pub(crate) pin: bool,
+    pub(crate) json: bool,
+}
+
+/// Saves these paths, and says so.
+pub(crate) fn save(
+    ui: &mut Ui,
+    cellar: &Cellar,
+    scopes: Vec<PathBuf>,
+    saving: &Saving<'_>,
+) -> Result<ExitStatus, CommandError> {
     let safe = Safe::of(cellar);
     let lang = ui.lang();
-    let scopes = scopes(cellar, &args.paths)?;
     let vault = safe.open()?;
     let wish = Wish {
         scopes,
-        rebuildable: if args.all { Rebuildable::Taken } else { Rebuildable::LeftOut },
+        rebuildable: if saving.all { Rebuildable::Taken } else { Rebuildable::LeftOut },
         never: safe.never(),
         origin: Origin::Person,
-        note: args.note.clone(),
+        note: saving.note.to_owned(),
         reserve: safe.reserve(),
         now: SystemTime::now(),
     };
@@ -64,11 +84,11 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<E
     let taken = safe.take(&vault, &wish, &onlooker).map_err(CommandError::from);
     onlooker.end();
     let mut snapshot = taken.inspect_err(|error| safe.note_failed(error))?;
-    if args.pin {
+    if saving.pin {
         snapshot = vault.pin(snapshot.id, true)?;
     }
     safe.finish(&vault, Some(Done::Taken(&snapshot)));
-    match args.json {
+    match saving.json {
         true => ui.json(&WireSnapshot::new(&snapshot))?,
         false => {
             ui.say(&format!("{}\n", snapshot.id))?;

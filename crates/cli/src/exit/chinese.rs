@@ -22,6 +22,11 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NotMade { path, source } => format!("无法创建 {}：{source}", path.display()),
         CommandError::NoSuchEditor { editor } => format!("无法启动编辑器 {editor}：没有这个程序"),
         CommandError::NoEditor { editor, why } => format!("无法启动编辑器 {editor}：{why}"),
+        CommandError::NoSuchProgram { name, .. } => format!("没有名为 {name} 的智能体程序"),
+        CommandError::NotReadOnly { word } => format!("{word} 允许智能体写入，而 --read-only 禁止写入"),
+        CommandError::LongPrompt { most_mb } => format!("提示超过 {most_mb} MB"),
+        CommandError::NoSessionName { name } => format!("{name} 不是会话名称"),
+        CommandError::NoWayToResume { agent } => format!("{agent} 无法继续会话：其设置没有说明方法"),
         CommandError::NoSuchAlert { name, .. } => format!("没有名为 {name} 的告警"),
         CommandError::NoSuchSession { name, .. } => format!("没有名为 {name} 的会话"),
         CommandError::NothingCalled { asked } => format!("没有名为 {asked} 的调用或问题"),
@@ -44,6 +49,8 @@ pub(super) fn command_error(error: &CommandError) -> String {
             format!("这会解除限制，而它由智能体启动（设置了 {variable}）：智能体不能自行解除")
         }
         CommandError::Edit(error) => error.in_words(Lang::Zh),
+        CommandError::Check(error) => error.in_words(Lang::Zh),
+        CommandError::Protect(error) => error.in_words(Lang::Zh),
         CommandError::NoAgent => "在本机没有找到任何代理".to_owned(),
         CommandError::NotAgreed { found } => format!("没有人同意为以下代理安装：{}", found.join("、")),
         CommandError::NoProgram(source) => format!("找不到我们自己的程序：{source}"),

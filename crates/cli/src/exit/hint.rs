@@ -39,6 +39,28 @@ impl CommandError {
                 "set VISUAL or EDITOR to an editor you have",
                 "请将 VISUAL 或 EDITOR 设为您已安装的编辑器",
             ),
+            CommandError::NoSuchProgram { nearest, .. } => Some(or_all(
+                lang,
+                nearest,
+                "claude, codex and gemini are known; others are set under [agent.NAME] by `unstuck config edit`",
+                "已知 claude、codex 和 gemini；其他程序用 `unstuck config edit` 写在 [agent.NAME] 之下",
+            )),
+            CommandError::NotReadOnly { .. } => say(
+                "leave one of the two out; an agent that may write is never started over",
+                "请去掉其中之一；可写入的智能体绝不会从头重来",
+            ),
+            CommandError::LongPrompt { .. } => say(
+                "put the long part into a file, and ask the agent to read it",
+                "请把长的部分放进文件，让智能体去读取",
+            ),
+            CommandError::NoSessionName { .. } => say(
+                "use the `session_id` that an earlier `unstuck agent` printed",
+                "请使用先前 `unstuck agent` 输出的 `session_id`",
+            ),
+            CommandError::NoWayToResume { agent } => say(
+                &format!("set `resume` and `session` under [agent.{agent}] by `unstuck config edit`"),
+                &format!("请用 `unstuck config edit` 在 [agent.{agent}] 之下设置 `resume` 和 `session`"),
+            ),
             CommandError::NoSuchAlert { nearest, .. } => Some(or_all(
                 lang,
                 nearest,
@@ -123,6 +145,8 @@ impl CommandError {
                 "请由人在智能体之外、自己的终端中运行；此处 --yes 不起作用",
             ),
             CommandError::Edit(error) => error.hint(lang),
+            CommandError::Check(error) => error.hint(lang),
+            CommandError::Protect(error) => error.hint(lang),
             CommandError::NoAgent => say(
                 "name the one to install for: `unstuck install claude`",
                 "请指明要为哪个代理安装：`unstuck install claude`",

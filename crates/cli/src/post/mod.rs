@@ -176,6 +176,7 @@ impl<'a> Post<'a> {
             observation: &finished.observation,
             folder: &letter.cwd,
             from_hook: letter.honours().again.then_some(LONGEST_WAIT),
+            ours: None,
             said_ok: finished.said_ok,
             took_ms: finished.took_ms,
             user_spoke: finished.new_user_turn,

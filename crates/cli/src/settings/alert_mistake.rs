@@ -1,4 +1,4 @@
-//! What can be wrong with one `[[alert]]`, and the words for it. What somebody wrote is quoted before it comes here.
+//! What can be wrong with one `[[alert]]` or one `[agent.NAME]`, and the words for it. What somebody wrote is quoted before it comes here.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use unstuck_judge::Lang;
 
 use super::quoted::quoted;
 
-/// A mistake in one alert.
+/// A mistake in one alert, or in one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AlertMistake {
     NoName,
@@ -24,6 +24,13 @@ pub(crate) enum AlertMistake {
     /// An address may hold a secret, so what was written is not repeated.
     NoAddress,
     NoWhen,
+    NeedsField {
+        field: &'static str,
+    },
+    /// It is laid down for the programs that we know.
+    NotForKnown {
+        field: &'static str,
+    },
     Needs {
         when: &'static str,
         field: &'static str,
@@ -46,6 +53,8 @@ pub(crate) enum FieldWanted {
     Flag,
     Say,
     Command,
+    Words,
+    Pattern,
 }
 
 /// What stands in a field.
@@ -90,6 +99,14 @@ impl AlertMistake {
             }
             (AlertMistake::NoWhen, Lang::En) => "needs `when`: failures, rate or event".to_owned(),
             (AlertMistake::NoWhen, Lang::Zh) => "需要 `when`：failures、rate 或 event".to_owned(),
+            (AlertMistake::NeedsField { field }, Lang::En) => format!("needs `{field}`"),
+            (AlertMistake::NeedsField { field }, Lang::Zh) => format!("需要 `{field}`"),
+            (AlertMistake::NotForKnown { field }, Lang::En) => {
+                format!("`{field}` is known of this program already and cannot be set")
+            }
+            (AlertMistake::NotForKnown { field }, Lang::Zh) => {
+                format!("此程序的 `{field}` 是已知的，不能设置")
+            }
             (AlertMistake::Needs { when, field }, Lang::En) => {
                 format!("`when = \"{when}\"` needs `{field}`")
             }
@@ -134,6 +151,14 @@ impl FieldWanted {
             FieldWanted::Command => (
                 "a list such as [\"notify-send\", \"unstuck\"]".to_owned(),
                 "列表，例如 [\"notify-send\", \"unstuck\"]".to_owned(),
+            ),
+            FieldWanted::Words => (
+                "a list of texts such as [\"resume\", \"{session}\"]".to_owned(),
+                "文本列表，例如 [\"resume\", \"{session}\"]".to_owned(),
+            ),
+            FieldWanted::Pattern => (
+                "a text on one line with {session} in it, such as \"session: {session}\"".to_owned(),
+                "含有 {session} 的单行文本，例如 \"session: {session}\"".to_owned(),
             ),
         };
         match lang {

@@ -36,6 +36,10 @@ pub(crate) enum SettingsError {
     Alert { place: Place, name: String, what: Box<AlertMistake> },
     #[error("{place}: alerts are set in the user's or the system's file only")]
     AlertOutsideFile { place: Place },
+    #[error("{place}: agent {}: {what}", quoted(name))]
+    Agent { place: Place, name: String, what: Box<AlertMistake> },
+    #[error("{place}: agents are set in the user's or the system's file only")]
+    AgentOutsideFile { place: Place },
     #[error("--set wants KEY=VALUE, not {}", quoted(written))]
     NoAssignment { written: String },
 }
@@ -45,6 +49,7 @@ pub(crate) enum SettingsError {
 pub(crate) enum Wanted {
     Shape(Shape),
     Alerts,
+    Agents,
 }
 
 impl Wanted {
@@ -53,6 +58,8 @@ impl Wanted {
             (Wanted::Shape(shape), lang) => shape.wanted(lang),
             (Wanted::Alerts, Lang::En) => "a list of tables, each under [[alert]]".to_owned(),
             (Wanted::Alerts, Lang::Zh) => "一列表格，每个写在 [[alert]] 之下".to_owned(),
+            (Wanted::Agents, Lang::En) => "tables, each under [agent.NAME]".to_owned(),
+            (Wanted::Agents, Lang::Zh) => "若干表格，每个写在 [agent.NAME] 之下".to_owned(),
         }
     }
 }
@@ -111,6 +118,12 @@ impl SettingsError {
             SettingsError::AlertOutsideFile { place } => {
                 format!("{place}：告警只能写在用户或系统的文件中")
             }
+            SettingsError::Agent { place, name, what } => {
+                format!("{place}：智能体 {}：{}", quoted(name), what.words(Lang::Zh))
+            }
+            SettingsError::AgentOutsideFile { place } => {
+                format!("{place}：智能体只能写在用户或系统的文件中")
+            }
             SettingsError::NoAssignment { written } => {
                 format!("--set 需要 KEY=VALUE，而不是 {}", quoted(written))
             }
@@ -145,6 +158,8 @@ impl SettingsError {
             | SettingsError::Syntax { .. }
             | SettingsError::Alert { .. }
             | SettingsError::AlertOutsideFile { .. }
+            | SettingsError::Agent { .. }
+            | SettingsError::AgentOutsideFile { .. }
             | SettingsError::NoAssignment { .. } => None,
         }
     }
@@ -162,7 +177,9 @@ impl SettingsError {
             | SettingsError::NotForProjects { place, .. }
             | SettingsError::Loosens { place, .. }
             | SettingsError::Alert { place, .. }
-            | SettingsError::AlertOutsideFile { place } => match place {
+            | SettingsError::AlertOutsideFile { place }
+            | SettingsError::Agent { place, .. }
+            | SettingsError::AgentOutsideFile { place } => match place {
                 Place::InFile { path, .. } => path == file,
                 Place::BuiltIn | Place::Variable(_) | Place::Flag => false,
             },

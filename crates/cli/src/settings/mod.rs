@@ -16,6 +16,7 @@ mod sections;
 mod tools;
 mod value;
 mod written;
+mod written_agent;
 mod written_alert;
 
 #[cfg(test)]
@@ -32,11 +33,12 @@ pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
 pub(crate) use quoted::{harmless, harmless_path, quoted};
 pub(crate) use sections::{
-    Attended, Filesystem, HookSettings, Mode, People, Protect, RewriteMode, RewriteSettings, StateDir,
-    VaultSettings,
+    Attended, Filesystem, HookSettings, Mode, OutputSettings, People, Protect, RewriteMode, RewriteSettings,
+    StateDir, VaultSettings,
 };
-pub(crate) use value::{Folder, Time, Value};
+pub(crate) use value::{Folder, Time, Value, time};
 use written::Written;
+pub(crate) use written_agent::WrittenAgent;
 use written_alert::WrittenAlert;
 
 /// The built-in defaults, as a file people can read. The plain values also stand in the table of keys, so that a hook does
@@ -49,6 +51,8 @@ pub(crate) struct Settings {
     /// What was set beyond the defaults, weakest first.
     values: Vec<Setting>,
     alerts: Alerts,
+    /// The stronger layer last.
+    agents: Vec<WrittenAgent>,
     state_folder: Option<PathBuf>,
 }
 
@@ -89,7 +93,8 @@ impl Settings {
     /// Loads all layers and leaves out what is wrong. For hooks, which may not fail, and for whoever mends a file.
     pub(crate) fn load_leniently(around: &Around, flags: &[String]) -> (Settings, Vec<SettingsError>) {
         let state_folder = around.state_folder.clone();
-        let mut settings = Settings { values: Vec::new(), alerts: Alerts::BuiltIn, state_folder };
+        let mut settings =
+            Settings { values: Vec::new(), alerts: Alerts::BuiltIn, agents: Vec::new(), state_folder };
         let mut mistakes = Vec::new();
         let mut alerts = Vec::new();
         let home = around.home.as_deref();
@@ -104,6 +109,7 @@ impl Settings {
             let Some(path) = path else { continue };
             let mut written = Written::in_file(path, layer, home);
             alerts.append(&mut written.alerts);
+            settings.agents.append(&mut written.agents);
             settings.take(layer, written, &mut mistakes);
         }
         settings.take(Layer::Environment, Written::in_environment(around), &mut mistakes);
@@ -194,6 +200,17 @@ impl Settings {
     pub(crate) fn in_every_layer(&self, key: Key) -> Vec<Setting> {
         let set = self.values.iter().filter(|setting| setting.key == key).cloned();
         [built_in(key)].into_iter().chain(set).collect()
+    }
+
+    /// What is set of this agent program, the stronger layers laid over the weaker ones.
+    pub(crate) fn agent(&self, name: &str) -> Option<WrittenAgent> {
+        let layers = self.agents.iter().filter(|agent| agent.name == name).cloned();
+        layers.reduce(|weaker, stronger| stronger.over(weaker))
+    }
+
+    /// The names of all agent programs that something is set of.
+    pub(crate) fn agent_names(&self) -> impl Iterator<Item = &str> {
+        self.agents.iter().map(|agent| &*agent.name)
     }
 
     /// All alerts, those that are switched off as well.

@@ -15,6 +15,7 @@ use super::key::Key;
 use super::layer::{Layer, Place};
 use super::quoted::harmless;
 use super::value::{Shape, Value};
+use super::written_agent::WrittenAgent;
 use super::written_alert::WrittenAlert;
 use crate::nearest::nearest;
 
@@ -26,6 +27,7 @@ const FILE_MAX: u64 = 1 << 20;
 pub(crate) struct Written {
     pub(crate) values: Vec<(Key, Value, Place)>,
     pub(crate) alerts: Vec<WrittenAlert>,
+    pub(crate) agents: Vec<WrittenAgent>,
     pub(crate) mistakes: Vec<SettingsError>,
 }
 
@@ -78,6 +80,7 @@ impl Written {
             let at = name.span().start;
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("alert", value) => written.take_alerts(text, layer, at, value),
+                ("agent", value) => written.take_agents(text, layer, at, value),
                 (section, DeValue::Table(table)) if Key::is_section(section) => {
                     let mut entries: Vec<_> = table.iter().collect();
                     entries.sort_unstable_by_key(|(name, _)| name.span().start);
@@ -97,7 +100,7 @@ impl Written {
                 }
                 (name, _) => {
                     let place = text.place(at);
-                    let sections = Key::ALL.iter().map(|key| key.row().section()).chain(["alert"]);
+                    let sections = Key::ALL.iter().map(|key| key.row().section()).chain(["alert", "agent"]);
                     let section = nearest(name, sections).map(|section| format!("[{section}]"));
                     let nearest = match value.get_ref() {
                         DeValue::Table(_) | DeValue::Array(_) => section,
@@ -169,6 +172,36 @@ impl Written {
         }
     }
 
+    /// Programs to run. What a project says is never run.
+    fn take_agents(&mut self, text: &Text<'_>, layer: Layer, at: usize, value: &DeValue<'_>) {
+        if layer == Layer::Project {
+            let name = "agent".to_owned();
+            self.mistakes.push(SettingsError::NotForProjects { place: text.place(at), name });
+            return;
+        }
+        let wrong = |at: usize, value: &DeValue<'_>| SettingsError::WrongValue {
+            place: text.place(at),
+            name: "agent".to_owned(),
+            wanted: Box::new(Wanted::Agents),
+            found: Misfit::OfType(value.type_str()),
+        };
+        let Some(agents) = value.as_table() else {
+            self.mistakes.push(wrong(at, value));
+            return;
+        };
+        for (name, value) in agents {
+            let at = name.span().start;
+            let read = match value.get_ref().as_table() {
+                Some(table) => WrittenAgent::read(text, name.get_ref(), at, table),
+                None => Err(vec![wrong(at, value.get_ref())]),
+            };
+            match read {
+                Ok(agent) => self.agents.push(agent),
+                Err(mistakes) => self.mistakes.extend(mistakes),
+            }
+        }
+    }
+
     /// What variables set. An empty one counts as not set, as everywhere.
     pub(crate) fn in_environment(around: &Around) -> Written {
         let mut written = Written::default();
@@ -193,6 +226,9 @@ impl Written {
             match flag.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
                 Some((name, _)) if name == "alert" || name.starts_with("alert.") => {
                     written.mistakes.push(SettingsError::AlertOutsideFile { place: Place::Flag });
+                }
+                Some((name, _)) if name == "agent" || name.starts_with("agent.") => {
+                    written.mistakes.push(SettingsError::AgentOutsideFile { place: Place::Flag });
                 }
                 Some((name, value)) => written.take(name, Found::Bare(value), Place::Flag, home),
                 None => written.mistakes.push(SettingsError::NoAssignment { written: flag.clone() }),

@@ -277,12 +277,12 @@ fn one_of<T>(
     })
 }
 
-fn text(field: &str, value: &DeValue<'_>) -> Result<String, AlertMistake> {
+pub(super) fn text(field: &str, value: &DeValue<'_>) -> Result<String, AlertMistake> {
     let text = value.as_str().filter(|text| !text.is_empty() && !text.contains(char::is_control));
     text.map(str::to_owned).ok_or_else(|| wrong(field, FieldWanted::Line, value))
 }
 
-fn number(field: &str, value: &DeValue<'_>) -> Result<u64, AlertMistake> {
+pub(super) fn number(field: &str, value: &DeValue<'_>) -> Result<u64, AlertMistake> {
     let number =
         value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
     number.ok_or_else(|| wrong(field, FieldWanted::WholeNumber, value))
@@ -342,7 +342,7 @@ fn webhook(value: &DeValue<'_>) -> Result<String, AlertMistake> {
     }
 }
 
-fn wrong(field: &str, wanted: FieldWanted, value: &DeValue<'_>) -> AlertMistake {
+pub(super) fn wrong(field: &str, wanted: FieldWanted, value: &DeValue<'_>) -> AlertMistake {
     AlertMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest: None }
 }
 

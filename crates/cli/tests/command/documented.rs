@@ -96,6 +96,9 @@ fn every_key_of_what_is_said_of_snapshots_is_documented() {
     check(&world, &["snapshots", "files", "s1", "--json"], &["snapshots.md"]);
     check(&world, &["snapshots", "check", "--json"], &["snapshots.md"]);
     check(&world, &["snapshots", "drop", "s1", "--json"], &["snapshots.md"]);
+    let world = world.with("app/old/a", "a");
+    check(&world, &["rm", "-f", "app/old", "none", "--json"], &["verify.md"]);
+    check(&world, &["git-snapshot", "app", "--json"], &["snapshots.md"]);
     check(&world, &["status", "--json"], &["control.md"]);
     check(&world, &["gc", "--json"], &["keeping.md"]);
     check(&world, &["purge", "--session", "sitting", "--json"], &["keeping.md"]);

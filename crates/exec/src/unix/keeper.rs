@@ -5,10 +5,11 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use super::pulse::Pulse;
 use super::signals::Signals;
 use super::terminal::Terminal;
 use crate::job::{Ending, Job, Limit};
@@ -31,9 +32,13 @@ enum Asked {
 /// Owns the child until it ended.
 pub(super) struct Keeper {
     child: Child,
+    /// Whom signals are for. Its leader is the child, or the command that the child watches over.
     group: Pid,
     grace: Duration,
+    pulse: Pulse,
     asked: Asked,
+    /// Whether somebody asked for the end, whatever the clock did later.
+    by_user: bool,
     signals: Signals,
     terminal: Terminal,
 }
@@ -42,7 +47,9 @@ impl Keeper {
     pub(super) fn new(
         job: &Job,
         started: Instant,
+        pulse: Pulse,
         child: Child,
+        group: Pid,
         signals: Signals,
         terminal: Terminal,
     ) -> Keeper {
@@ -51,30 +58,34 @@ impl Keeper {
             // A limit beyond what the clock can express is none.
             Limit::After(limit) => started.checked_add(limit),
         };
-        let group = group_of(&child);
-        Keeper { child, group, grace: job.grace, asked: Asked::Nothing { until }, signals, terminal }
+        let asked = Asked::Nothing { until };
+        Keeper { child, group, grace: job.grace, pulse, asked, by_user: false, signals, terminal }
     }
 
-    /// Waits for the end, doing on the way what signals and the clock ask for.
-    pub(super) fn keep(mut self) -> Ending {
+    /// Waits for the end, doing on the way what signals, the clock and the keyboard ask for. Tells how it ended, whether
+    /// somebody asked for it, and who has the terminal.
+    pub(super) fn keep(mut self) -> (Ending, bool, Terminal) {
         let ended = loop {
             if let Some(ended) = self.look() {
                 break ended;
             }
-            self.wait();
+            if self.wait() {
+                self.terminal.relay();
+            }
             for signal in self.signals.take() {
                 self.forward(signal);
             }
             self.check_clock();
         };
-        match self.asked {
+        let ending = match self.asked {
             Asked::Nothing { .. } | Asked::ByUser { .. } => ended,
             Asked::ByClock { kill_at } => {
                 self.end_group(kill_at);
                 Ending::TimedOut
             }
             Asked::KilledByClock => Ending::TimedOut,
-        }
+        };
+        (ending, self.by_user || self.terminal.asked_to_end(), self.terminal)
     }
 
     /// Looks once whether the child ended; one that merely stopped is dealt with.
@@ -85,9 +96,9 @@ impl Keeper {
             // Somebody else in this process collected it; how it ended is lost.
             Err(error) => return Some(Ending::NotExecutable(error.to_string())),
         }
-        let pid = Pid::from_raw(self.group.as_raw());
+        let pid = pid_of(&self.child);
         match waitpid(pid, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
-            Ok(WaitStatus::Stopped(_, signal)) => self.terminal.stopped(signal),
+            Ok(WaitStatus::Stopped(_, signal)) => self.terminal.stopped(pid, signal),
             // It ended just between the two questions.
             Ok(WaitStatus::Exited(_, code)) => return Some(Ending::Exited(code)),
             Ok(WaitStatus::Signaled(_, signal, _)) => return Some(Ending::Signalled(signal as i32)),
@@ -96,19 +107,35 @@ impl Keeper {
         None
     }
 
-    /// Sleeps until there is news or something is due.
-    fn wait(&self) {
+    /// Sleeps until there is news or something is due; tells whether the terminal has news.
+    fn wait(&self) -> bool {
         let due = match self.asked {
-            Asked::Nothing { until } | Asked::ByUser { until } => until,
+            Asked::Nothing { until } | Asked::ByUser { until } => self.pulse.due(until),
             Asked::ByClock { kill_at } => Some(kill_at),
             Asked::KilledByClock => None,
         };
-        let mut wake = [PollFd::new(self.signals.wake(), PollFlags::POLLIN)];
+        let terminal = self.terminal.awaits().unwrap_or((self.signals.wake(), PollFlags::empty()));
+        let mut news =
+            [PollFd::new(self.signals.wake(), PollFlags::POLLIN), PollFd::new(terminal.0, terminal.1)];
         // An interrupted sleep is only a short one; the caller looks again.
-        let _ = poll(&mut wake, patience(due));
+        let found = poll(&mut news, patience(due)).is_ok_and(|found| found > 0);
+        found && news[1].any().unwrap_or(false)
     }
 
     fn forward(&mut self, signal: Signal) {
+        match signal {
+            Signal::SIGWINCH => self.terminal.resized(self.group),
+            Signal::SIGCONT => self.terminal.resumed(),
+            // For the command alone: those that it started do not know what was agreed.
+            Signal::SIGUSR1 | Signal::SIGUSR2 => {
+                let _ = kill(self.group, signal);
+            }
+            _ => self.ask_to_end(signal),
+        }
+    }
+
+    fn ask_to_end(&mut self, signal: Signal) {
+        self.by_user = true;
         match self.asked {
             Asked::Nothing { until } => {
                 self.tell(signal);
@@ -120,7 +147,9 @@ impl Keeper {
 
     fn check_clock(&mut self) {
         match self.asked {
-            Asked::Nothing { until: Some(due) } | Asked::ByUser { until: Some(due) } if is_past(due) => {
+            Asked::Nothing { until } | Asked::ByUser { until }
+                if self.pulse.due(until).is_some_and(is_past) =>
+            {
                 self.tell(Signal::SIGTERM);
                 // A stopped process would not notice that it shall end.
                 self.tell(Signal::SIGCONT);
@@ -151,8 +180,8 @@ impl Keeper {
     }
 }
 
-/// The process group `child` was started as the leader of.
-pub(super) fn group_of(child: &Child) -> Pid {
+/// The id of `child`, and of the process group that it leads.
+pub(super) fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).expect("a process id comes from the system as an i32"))
 }
 

@@ -1,49 +1,116 @@
-//! Running a command on Unix: own process group, two threads.
+//! Running a command on Unix: own process group or session, two threads, and a third where input is passed on.
 //!
-//! One thread (the caller's) moves bytes; the other (the keeper) owns the child: it forwards signals, watches the clock
-//! and the child's end. They are apart because a paused reader of our output blocks the first, and neither Ctrl-C nor
-//! the time limit may wait for that.
+//! One thread (the caller's) moves bytes; the other (the keeper) owns the child: it forwards signals, watches the clock,
+//! the keyboard and the child's end. They are apart because a paused reader of our output blocks the first, and neither
+//! Ctrl-C nor the time limit may wait for that.
 
+mod child_side;
+mod console;
+mod intake;
 mod keeper;
+mod pty;
+mod pulse;
 mod pump;
 mod signals;
 mod terminal;
+mod watch;
 
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::Instant;
 
-use crate::job::{Ending, Job, Stream};
-use keeper::Keeper;
+use nix::unistd::Pid;
+
+use crate::job::{Job, Run, Stream};
+use console::Console;
+use intake::Intake;
+use keeper::{Keeper, pid_of};
+use pty::Pty;
+use pulse::Pulse;
 use pump::Pump;
 use signals::Signals;
 use terminal::Terminal;
 
+pub use watch::Watch;
+
 /// Runs `job` to its end. An error means that it was not started.
-pub(crate) fn run(job: &Job, started: Instant, sink: impl FnMut(Stream, &[u8])) -> io::Result<Ending> {
+pub(crate) fn run(job: &Job, started: Instant, sink: impl FnMut(Stream, &[u8])) -> io::Result<Run> {
     // All that can fail for want of descriptors comes before the start, so that a started command is never abandoned.
     let (mut ended, ending) = UnixStream::pair()?;
+    let also_ended = ended.try_clone()?;
     let signals = Signals::prepare()?;
-    let mut pump = Pump::new(job)?;
+    let pulse = Pulse::new(job, started);
+    let mut pump = Pump::new(job, pulse.clone())?;
+    let mut intake = Intake::of(job)?;
+    let pty = Pty::open(job)?;
 
-    let mut child = job.command().process_group(0).spawn()?;
+    let mut command = job.command();
+    intake.attach(&mut command);
+    let (mut child, group, terminal) = start(job, command, pty.as_ref())?;
     // Registered only now: a signal our caller made us ignore (`nohup`) stays ignored in the command, as without us.
     let signals = signals.listen();
-    let terminal = Terminal::lend(job.shares_input(), &child);
     job.feed(&mut child);
-    pump.connect(child.stdout.take(), child.stderr.take());
+    pump.connect(child.stdout.take(), child.stderr.take(), pty.map(Pty::into_output));
 
     Ok(thread::scope(|scope| {
-        let keeper = Keeper::new(job, started, child, signals, terminal);
+        let keeper = Keeper::new(job, started, pulse, child, group, signals, terminal);
         let keeper = scope.spawn(move || {
             let how = keeper.keep();
-            // Closing this end is what tells the pump that the command has ended.
+            // Closing this end is what tells the others that the command has ended.
             drop(ending);
             how
         });
+        let (feeder, intake) = match intake {
+            Intake::PassedOn(passage) => {
+                (Some(scope.spawn(move || passage.pass_on(&also_ended))), Intake::Unwatched)
+            }
+            other => (None, other),
+        };
         pump.run(&mut ended, sink);
-        keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        // The user's terminal goes back when all that was printed is there.
+        let (ending, asked_to_end, _terminal) = finish(keeper);
+        let input_used = feeder.is_some_and(finish) || intake.was_used();
+        Run { ending, took: started.elapsed(), input_used, asked_to_end }
     }))
+}
+
+/// Starts `command` in a session with a terminal or in a group of its own; tells whom signals are for, and who has the
+/// user's terminal. Its own copies of what the command was given are closed here, or their ends would never be seen.
+fn start(job: &Job, mut command: Command, pty: Option<&Pty>) -> io::Result<(Child, Pid, Terminal)> {
+    if let Some(pty) = pty {
+        pty.attach(&mut command)?;
+    }
+    match pty {
+        Some(pty) if pty.has_keyboard => {
+            let console = Console::take(pty.our_end()?)?;
+            let (mut told, tell) = io::pipe()?;
+            child_side::under_warden(&mut command, console.to_leave(), tell.as_fd())?;
+            let child = command.spawn()?;
+            drop(tell);
+            let mut pid = [0; 4];
+            // It told before it started, or it would not have.
+            let group =
+                told.read_exact(&mut pid).map_or(pid_of(&child), |()| Pid::from_raw(i32::from_ne_bytes(pid)));
+            Ok((child, group, Terminal::PassedOn(console)))
+        }
+        other => {
+            child_side::end_with_us(&mut command)?;
+            let shown = other.map(Pty::our_end).transpose()?;
+            let child = command.process_group(0).spawn()?;
+            let group = pid_of(&child);
+            let terminal = match shown {
+                Some(ours) => Terminal::Shown(ours),
+                None => Terminal::lend(job.shares_input(), group),
+            };
+            Ok((child, group, terminal))
+        }
+    }
+}
+
+fn finish<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

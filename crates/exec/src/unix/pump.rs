@@ -10,10 +10,16 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::keeper::patience;
+use super::pulse::Pulse;
 use crate::job::{Audience, Job, Stream};
 
-/// One read takes at most this much: what a pipe holds.
-const CHUNK: usize = 64 * 1024;
+/// One read takes at most this much: enough that the calls do not count, little enough to stay in the processor's cache
+/// between the read, the sink and the write.
+const CHUNK: usize = 128 * 1024;
+
+/// How much a pipe of ours holds where the system lets us choose: the command goes on printing while we write.
+#[cfg(target_os = "linux")]
+const PIPE: usize = 256 * 1024;
 
 /// What may still be read when the lingering is over: a pipe's largest usual capacity. What the command itself wrote
 /// before it ended is in there; anything beyond comes from those it left behind.
@@ -23,6 +29,7 @@ const LEFT_OVER: usize = 1024 * 1024;
 pub(super) struct Pump {
     outlets: [Outlet; 2],
     linger: Duration,
+    pulse: Pulse,
 }
 
 /// One output: where it comes from and where it goes.
@@ -46,7 +53,7 @@ enum Phase {
 
 impl Pump {
     /// Opens the user's side: our own outputs, past the buffers and line splitting of the standard library.
-    pub(super) fn new(job: &Job) -> io::Result<Pump> {
+    pub(super) fn new(job: &Job, pulse: Pulse) -> io::Result<Pump> {
         let own = |fd: io::Result<OwnedFd>| match job.audience {
             Audience::SinkAndUser => fd.map(|fd| Some(File::from(fd))),
             Audience::SinkOnly | Audience::UserOnly => Ok(None),
@@ -57,13 +64,22 @@ impl Pump {
             Outlet { stream: Stream::Stdout, source: None, user: stdout },
             Outlet { stream: Stream::Stderr, source: None, user: stderr },
         ];
-        Ok(Pump { outlets, linger: job.linger })
+        Ok(Pump { outlets, linger: job.linger, pulse })
     }
 
-    /// Takes the command's side.
-    pub(super) fn connect(&mut self, stdout: Option<ChildStdout>, stderr: Option<ChildStderr>) {
-        self.outlets[0].source = stdout.map(|pipe| File::from(OwnedFd::from(pipe)));
-        self.outlets[1].source = stderr.map(|pipe| File::from(OwnedFd::from(pipe)));
+    /// Takes the command's side: its pipes, and what is heard of its terminal if it has one.
+    pub(super) fn connect(
+        &mut self,
+        stdout: Option<ChildStdout>,
+        stderr: Option<ChildStderr>,
+        terminal: Option<(Stream, OwnedFd)>,
+    ) {
+        self.outlets[0].source = stdout.map(|pipe| widened(pipe.into()));
+        self.outlets[1].source = stderr.map(|pipe| widened(pipe.into()));
+        if let Some((stream, fd)) = terminal {
+            self.outlets[0].stream = stream;
+            self.outlets[0].source = Some(File::from(fd));
+        }
     }
 
     /// Moves everything. `ended` closes when the command has ended.
@@ -75,6 +91,9 @@ impl Pump {
             let mut moved = 0;
             for (outlet, _) in self.outlets.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
                 moved += outlet.move_once(&mut buffer, &mut sink);
+            }
+            if moved > 0 {
+                self.pulse.beat();
             }
             phase = match phase {
                 Phase::Running if has_ended => {
@@ -140,6 +159,13 @@ impl Outlet {
     }
 }
 
+/// Lets a pipe hold more, where the system has that to give; a small one is only slower.
+fn widened(pipe: OwnedFd) -> File {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE);
+    File::from(pipe)
+}
+
 /// Writes all of it, also to a terminal that another program left in non-blocking mode.
 fn write_all(to: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
@@ -156,6 +182,7 @@ fn write_all(to: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn is_passing(error: &io::Error) -> bool {
+/// Whether trying again may work.
+pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

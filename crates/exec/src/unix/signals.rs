@@ -10,8 +10,12 @@ use nix::sys::signal::Signal;
 use signal_hook::SigId;
 use signal_hook::{flag, low_level};
 
-/// What ends a command when a person or a supervisor asks us to end.
-const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What ends a command when a person or a supervisor asks us to end, and what programs agree upon among themselves.
+const FORWARDED: [Signal; 6] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// What is news of the terminal: its size changed, or we go on after a stop. Nobody ends by these.
+const TERMINAL: [Signal; 2] = [Signal::SIGWINCH, Signal::SIGCONT];
 
 /// How many jobs listen right now.
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
@@ -19,7 +23,7 @@ static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 /// Descriptors for the signals, made before anything is started.
 pub(super) struct Prepared {
     wake: UnixStream,
-    /// One write end for each forwarded signal, and one for the child's.
+    /// One write end for each signal.
     bells: Vec<(Signal, UnixStream)>,
 }
 
@@ -38,6 +42,7 @@ impl Signals {
         bell.set_nonblocking(true)?;
         let bells = FORWARDED
             .into_iter()
+            .chain(TERMINAL)
             .chain([Signal::SIGCHLD])
             .map(|signal| Ok((signal, bell.try_clone()?)))
             .collect::<io::Result<_>>()?;
@@ -49,7 +54,7 @@ impl Signals {
         self.wake.as_fd()
     }
 
-    /// Takes the forwarded signals that arrived since the last time, each at most once.
+    /// Takes the signals that arrived since the last time, each at most once.
     pub(super) fn take(&mut self) -> Vec<Signal> {
         let mut sink = [0; 64];
         // The bytes only wake us. The flags are read after them, so that a signal in between wakes us again.

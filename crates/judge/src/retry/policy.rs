@@ -146,6 +146,14 @@ impl Policy {
         Ok(policy)
     }
 
+    /// Returns the same policy with this many retries for every kind that gets any; the others are not retried by anyone's
+    /// word.
+    pub fn with_retries(&self, retries: u8) -> Policy {
+        let mut policy = self.clone();
+        policy.kinds.iter_mut().filter(|row| row.retries > 0).for_each(|row| row.retries = retries);
+        policy
+    }
+
     /// Returns the row of a kind.
     pub fn row(&self, kind: Kind) -> &KindRow {
         &self.kinds[kind as usize]
@@ -228,6 +236,17 @@ mod tests {
         assert_eq!((policy.jitter, policy.row(Kind::Network).retries), (Jitter::Full, 4));
         assert_eq!(policy.row(Kind::Network).first_wait, Duration::from_secs(3));
         assert_eq!(policy.row(Kind::Timeout), BUILT_IN.row(Kind::Timeout));
+    }
+
+    #[test]
+    fn a_persons_number_of_retries_holds_for_what_is_retried_at_all() {
+        let policy = BUILT_IN.with_retries(9);
+        let retries = |kind| policy.row(kind).retries;
+        assert_eq!(
+            [Kind::Network, Kind::RateLimited, Kind::Auth, Kind::CodeError].map(retries),
+            [9, 9, 0, 0]
+        );
+        assert_eq!(policy.retries(Kind::Network, "Bash", "codex"), (1, LimitedBy::Agent));
     }
 
     #[test]

@@ -7,13 +7,14 @@ mod protection;
 mod stance;
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::json;
 use unstuck_judge::retry::{Draw, MayRepeat};
-use unstuck_judge::{Call, Lang, Observation, Outcome};
+use unstuck_judge::{Call, Kind, Lang, Observation, Outcome};
 use unstuck_store::{
     Bounds, Ended, Entry, Filesystem, Kept, OwnFault, Retry, RetryAsk, Ruling, SafeCall, SafeDeed, SafeNote,
-    Stance, Which,
+    Series, Stance, Which, retry_without_memory,
 };
 use unstuck_wire::clean::Clean;
 use unstuck_wire::report::Report;
@@ -392,7 +393,8 @@ fn budgets_and_breakers_outlive_the_process_and_a_refusal_does_not_fill_them() {
             merged: Vec::new(),
         };
         let mut ended = cellar.ended(&number.to_string(), &observation);
-        ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None });
+        ended.retry =
+            Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None, series: None });
         answers.push(match cellar.keep(&Entry::Ended(Box::new(ended))).said.retry.unwrap() {
             Retry::Again { .. } => "again",
             Retry::Stop { why, .. } => why.word(),
@@ -414,9 +416,46 @@ fn budgets_and_breakers_outlive_the_process_and_a_refusal_does_not_fill_them() {
         merged: b"Blocked by unstuck: not run".to_vec(),
     };
     let mut ended = cellar.ended("7", &refused);
-    ended.retry = Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None });
+    ended.retry =
+        Some(RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None, series: None });
     assert_eq!(cellar.keep(&Entry::Ended(Box::new(ended))).said.retry, None);
     assert_eq!(turned(&cellar), 2);
+}
+
+#[test]
+fn whoever_makes_all_attempts_itself_knows_better_than_the_record_how_many_there_were() {
+    let mut cellar = Cellar::empty();
+    let observation = Observation {
+        call: Call::shell("curl https://x.example"),
+        outcome: Outcome::Exited { code: 6 },
+        http_status: None,
+        stdout: Vec::new(),
+        stderr: b"curl: (6) Could not resolve host: x.example".to_vec(),
+        merged: Vec::new(),
+    };
+    let mut number = 0;
+    let mut ask = |series: Series| {
+        number += 1;
+        let mut ended = cellar.ended(&number.to_string(), &observation);
+        let ask =
+            RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None, series: Some(series) };
+        ended.retry = Some(ask);
+        let without_memory = retry_without_memory(&ended, &ask);
+        let said = cellar.keep(&Entry::Ended(Box::new(ended))).said.retry;
+        assert_eq!(said, without_memory, "nothing was learnt yet");
+        match said.unwrap() {
+            Retry::Again { wait, attempt, of, .. } => format!("{attempt} of {of} after {wait:?}"),
+            Retry::Stop { why, come_back_after } => format!("{why} {come_back_after:?}"),
+        }
+    };
+    let seconds = Duration::from_secs;
+    let first = Series::default();
+    let second = Series { retries_made: 1, waited: seconds(3), failed_before: Some(Kind::Network), ..first };
+    assert_eq!(ask(first), "2 of 3 after 3s");
+    assert_eq!(ask(first), "2 of 3 after 3s");
+    assert_eq!(ask(second), "3 of 3 after 6s");
+    let hurried = Series { retries: Some(9), deadline: Some(seconds(2)), ..first };
+    assert_eq!(ask(hurried), "deadline Some(3s)");
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! Writes every attempt into the store as it goes on, and brings back what the policy says to it. A store that cannot be
+//! used keeps nothing from running: what is written waits in the spool, and the policy answers without its memory.
+
+use std::env;
+
+use unstuck_judge::ladder::Round;
+use unstuck_judge::{Call, Lang, Rules};
+use unstuck_store::{Entry, Hears, Kept, NAME_MAX, Retry, Retrying, Series, Who};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::report::Report;
+use unstuck_wire::time;
+
+use super::{Terms, Tried};
+use crate::alive;
+use crate::cellar::{self, Cellar};
+use crate::desk::{self, Desk, Ours};
+
+/// The longest folder name that is kept.
+const FOLDER_MAX: usize = 1024;
+
+/// The record of one piece of work.
+pub(crate) struct Logbook<'a> {
+    desk: Desk<'a>,
+    terms: &'a Terms,
+    /// Who works, but for the time.
+    who: Who,
+    /// The working folder as it is; what is kept of it is cleaned.
+    folder: String,
+    /// A number that no other piece of work has.
+    work: u64,
+}
+
+/// What came of writing an attempt down.
+pub(crate) struct Written {
+    pub(crate) report: Report,
+    /// What the policy says; nothing where it did not fail.
+    pub(crate) retry: Option<Retry>,
+    pub(crate) kept: Kept,
+}
+
+impl<'a> Logbook<'a> {
+    /// A new one; what is said in it about failures is in the language of the person who waits.
+    pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner, terms: &'a Terms, lang: Lang) -> Logbook<'a> {
+        let folder =
+            env::current_dir().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+        let who = Who {
+            host: Clean::from(terms.door),
+            hook: Clean::default(),
+            session: cleaner.name(&terms.session, NAME_MAX),
+            agent: cleaner.name(&terms.agent, NAME_MAX),
+            cwd: cleaner.line(&folder, FOLDER_MAX),
+            owner: cleaner.line(&alive::owner(std::process::id()), 64),
+            hears: Hears::Nothing,
+            round: Round::Unsaid,
+            at: 0,
+        };
+        let desk = Desk { lang, ..cellar.desk_for_own_work(cleaner) };
+        Logbook { desk, terms, who, folder, work: cellar::random() }
+    }
+
+    /// An attempt begins.
+    pub(crate) fn asked(&mut self, number: u32, call: &Call, at: u64) {
+        let asked = self.desk.asked(self.who_at(at), &self.key(number), call, false);
+        let _kept_or_spooled = self.desk.before(asked, at, None);
+    }
+
+    /// It ended. `ours` is there where we would send it again by ourselves: how far its attempts are, and whether the next
+    /// one gets more time.
+    pub(crate) fn ended(
+        &mut self,
+        rules: &Rules,
+        number: u32,
+        tried: &Tried,
+        ours: Option<(Series, bool)>,
+        at: u64,
+    ) -> Written {
+        let key = self.key(number);
+        let (series, gets_more_time) = ours.unwrap_or_default();
+        let result = desk::Result {
+            key: &key,
+            observation: &tried.observation,
+            folder: &self.folder,
+            said_ok: tried.denied_by_check().then_some(false),
+            took_ms: Some(time::span_ms(tried.took)),
+            user_spoke: false,
+            can_retry: ours.map(|_| cellar::roll()),
+            from_hook: None,
+            ours: Some(Ours {
+                diagnosis: &tried.diagnosis,
+                idempotent: self.terms.idempotent,
+                gets_more_time,
+                is_hindered: tried.hindrance.is_some(),
+                series,
+            }),
+        };
+        let who = self.who_at(at);
+        let (answer, report) = self.desk.after(rules, who, &result, at);
+        if let (Some(Retry::Again { wait, attempt, of, .. }), Kept::Spooled { .. } | Kept::Lost { .. }) =
+            (&answer.said.retry, &answer.kept)
+        {
+            // The store would have announced it itself.
+            let retrying = Retrying {
+                who: self.who_at(at),
+                key: self.desk.cleaner.name(&key, NAME_MAX),
+                attempt: *attempt,
+                of: Some(*of),
+                wait_ms: time::span_ms(*wait),
+                because: report.diagnosis.kind,
+            };
+            let _kept_or_spooled = self.desk.note(&Entry::Retrying(retrying), at);
+        }
+        Written { report, retry: answer.said.retry, kept: answer.kept }
+    }
+
+    fn key(&self, number: u32) -> String {
+        format!("{}-{:016x}-{number}", self.terms.door, self.work)
+    }
+
+    fn who_at(&self, at: u64) -> Who {
+        Who { at, ..self.who.clone() }
+    }
+}

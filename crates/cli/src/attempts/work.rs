@@ -1,0 +1,97 @@
+//! What can be sent, and sent again: a command, a request, an agent. Each knows how to make one attempt; none of them decides
+//! whether there is another.
+
+use std::time::Duration;
+
+use unstuck_judge::{Call, Diagnosis, Observation};
+use unstuck_wire::report::Report;
+
+/// A piece of work.
+pub(crate) trait Work {
+    /// The call, as the judge sees it.
+    fn call(&self) -> Call;
+
+    /// What it is called in lines for people, in a few words.
+    fn action(&self) -> String;
+
+    /// Makes one attempt.
+    fn attempt(&mut self, turn: &Turn<'_>) -> Tried;
+}
+
+/// What an attempt has to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    /// Which one it is, counted from 1.
+    pub(crate) number: u32,
+    /// The session that all attempts share.
+    pub(crate) session: &'a str,
+    /// How long it may take.
+    pub(crate) limit: Option<Duration>,
+    /// What became of the one before.
+    pub(crate) last: Option<&'a Report>,
+}
+
+/// What came of an attempt.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    /// How it ended, with as much of what it printed as is kept.
+    pub(crate) observation: Observation,
+    /// What is found in all that it printed.
+    pub(crate) diagnosis: Diagnosis,
+    pub(crate) took: Duration,
+    /// The exit code that whoever asked for it gets, should it be the last.
+    pub(crate) code: u8,
+    /// What was looked at to see whether a success is one. A check that failed makes it a failure.
+    pub(crate) checks: Vec<Checked>,
+    /// Why it cannot be sent again, whatever came of it.
+    pub(crate) hindrance: Option<Hindrance>,
+}
+
+impl Tried {
+    /// Did it say that all went well?
+    pub(crate) fn claims_success(&self) -> bool {
+        self.diagnosis.ok() == Some(true)
+    }
+
+    /// Did it end as if all was well, and a check says otherwise?
+    pub(crate) fn denied_by_check(&self) -> bool {
+        self.observation.outcome.said_ok() == Some(true) && self.checks.iter().any(Checked::has_failed)
+    }
+}
+
+/// Why something cannot be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hindrance {
+    /// It has read what was piped in, and that is gone.
+    InputUsed,
+    /// A person ended it.
+    Ended,
+    /// A part of its output has been passed on, and would come twice.
+    PassedOn,
+    /// It has begun, and there is no session in which it could go on: it would have to start over.
+    NoSession,
+}
+
+/// One look at whether a success is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// The check, as the person wrote it, or the name of a suspicion.
+    pub(crate) check: String,
+    pub(crate) result: CheckResult,
+    pub(crate) took: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CheckResult {
+    Held,
+    /// It did not hold; what was found instead.
+    Failed {
+        found: String,
+    },
+}
+
+impl Checked {
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.result, CheckResult::Failed { .. })
+    }
+}

@@ -1,0 +1,64 @@
+//! Runs a command that looks whether the work was done. It has a time limit of its own, reads nothing, and what it prints is
+//! shown only where it fails.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use unstuck_exec::{Ending, Job};
+use unstuck_judge::Lang;
+
+use crate::attempts::{CheckResult, Checked};
+use crate::plain;
+
+/// So much of the end of what it printed is kept.
+const TAIL: usize = 4 * 1024;
+/// So many of its last lines are shown.
+const LINES: usize = 3;
+/// The most of a line.
+const LINE_MAX: usize = 200;
+
+pub(super) fn run(command: &str, limit: Duration, variables: &[(OsString, OsString)], lang: Lang) -> Checked {
+    let mut job = Job::new("sh", ["-c", command]).without_input().capture_only().timeout(limit);
+    for (name, value) in variables {
+        job = job.with_variable(name, value);
+    }
+    let mut tail = Vec::new();
+    let run = job.run(|_, bytes| {
+        tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        tail.drain(..tail.len().saturating_sub(TAIL));
+    });
+    let ended = match (&run.ending, lang) {
+        (Ending::Exited(0), _) => None,
+        (Ending::Exited(code), Lang::En) => Some(format!("it exited with {code}")),
+        (Ending::Exited(code), Lang::Zh) => Some(format!("退出码为 {code}")),
+        (Ending::Signalled(signal), Lang::En) => Some(format!("signal {signal} ended it")),
+        (Ending::Signalled(signal), Lang::Zh) => Some(format!("被信号 {signal} 终止")),
+        (Ending::TimedOut, Lang::En) => Some(format!("it was not done within {}", span(limit))),
+        (Ending::TimedOut, Lang::Zh) => Some(format!("在 {} 内没有完成", span(limit))),
+        (Ending::NotFound, Lang::En) => Some("there is no `sh` to run it".to_owned()),
+        (Ending::NotFound, Lang::Zh) => Some("没有可用的 `sh`".to_owned()),
+        (Ending::NotExecutable(why), Lang::En) => Some(format!("it could not be started: {why}")),
+        (Ending::NotExecutable(why), Lang::Zh) => Some(format!("无法启动：{why}")),
+    };
+    let result = match ended {
+        None => CheckResult::Held,
+        Some(ended) => {
+            let said = last_lines(&tail);
+            let found = if said.is_empty() { ended } else { format!("{ended}: {said}") };
+            CheckResult::Failed { found }
+        }
+    };
+    Checked { check: format!("verify {command}"), result, took: run.took }
+}
+
+fn span(limit: Duration) -> String {
+    crate::moment::span(unstuck_wire::time::span_ms(limit))
+}
+
+/// The last lines of what it printed, as one.
+fn last_lines(tail: &[u8]) -> String {
+    let text = String::from_utf8_lossy(tail);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    last.iter().map(|line| plain::short(line, LINE_MAX)).collect::<Vec<_>>().join(" / ")
+}
