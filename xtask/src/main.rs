@@ -1,6 +1,7 @@
 //! The project's own chores, run as `cargo xtask <chore>`.
 //!
-//! Nothing here is part of the product: it drives cargo and the release binary from outside, as a person would.
+//! Nothing here is part of the product: it drives cargo and the release binary from outside, as a person would. Only `simulate`
+//! asks the judge itself, since nobody could wait for the hours it plays through.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who started them")]
 
 mod advisories;
@@ -16,6 +17,7 @@ mod licences;
 mod load;
 mod project;
 mod score;
+mod simulate;
 mod world;
 
 use std::process::ExitCode;
@@ -30,6 +32,7 @@ cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save D
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
 cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
+cargo xtask bench run [--quick] [--big] [--binary FILE] [--write]
 cargo xtask bench vault [--quick | --big] [--image] [--binary FILE] [--write]
                                       how fast it is, beside others in the same run
 cargo xtask fuzz [--seconds N] [TARGET]...
@@ -43,6 +46,8 @@ cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
 cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]
                                       real agents with scripted models, and what their models received
+cargo xtask simulate [--seed N] [--only SCENARIO] [--with FILE] [--write] [--json]
+                                      how our retries fare beside others, in virtual time; --with: other settings
 cargo xtask licences                  are all dependencies under licences we accept?";
 
 /// What went wrong, in words for the person who started the chore.
@@ -76,6 +81,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "faults" => faults::run(args),
         "load" => load::run(args),
         "e2e" => e2e::run(args),
+        "simulate" => simulate::run(args),
         "licences" => licences::run(args),
         "turn-cost" => e2e::cost::run(args),
         "peak-memory" => bench::peak_memory(args),

@@ -5,6 +5,7 @@ mod contest;
 mod filled;
 mod hook;
 mod log;
+mod run;
 mod store;
 mod vault;
 
@@ -49,6 +50,8 @@ enum Only {
     Hook,
     /// What has to do with the store.
     Store,
+    /// What it costs to run a command.
+    Run,
     /// What hooks cost in a real agent's turn.
     Turn,
     /// What snapshots and restores cost.
@@ -73,6 +76,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("write") => options.write = true,
             Long("store") => options.only = Only::Store,
             Value(part) if part == "hook" => options.only = Only::Hook,
+            Value(part) if part == "run" => options.only = Only::Run,
             Value(part) if part == "turn" => options.only = Only::Turn,
             Value(part) if part == "vault" => options.only = Only::Vault,
             Long("image") => options.disk = vault::Disk::Image,
@@ -86,8 +90,11 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if options.only == Only::Vault {
         return vault::bench(&options);
     }
+    if options.only == Only::Run {
+        return run::bench(&options);
+    }
     if options.binary.is_some() || options.disk != vault::Disk::Plain {
-        return Err("--binary and --image are for `vault`".into());
+        return Err("--binary is for `vault` and `run`, --image for `vault`".into());
     }
     let programs = Programs::build()?;
     let mut sections = Vec::new();
@@ -108,7 +115,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     match (options.write, options.only) {
         (true, Only::Everything | Only::Hook) => write_page(&sections),
-        (true, Only::Store | Only::Turn | Only::Vault) => {
+        (true, Only::Store | Only::Run | Only::Turn | Only::Vault) => {
             Err(format!("this part of {PAGE} is not written alone").into())
         }
         (false, _) => Ok(()),
@@ -252,13 +259,15 @@ fn ladder() -> Result<String, Fault> {
 }
 
 /// What was measured, and where it stands on the page.
-struct Section {
-    mark: &'static str,
-    report: String,
+pub struct Section {
+    /// The words in its marks.
+    pub mark: &'static str,
+    /// What stands between them.
+    pub report: String,
 }
 
 /// Puts each report between the two marks of its section.
-fn write_page(sections: &[Section]) -> Result<(), Fault> {
+pub fn write_page(sections: &[Section]) -> Result<(), Fault> {
     let path = project::root().join(PAGE);
     let mut page = fs::read_to_string(&path)?;
     for Section { mark, report } in sections {

@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod cost;
+mod headless;
 mod heard;
 mod isolate;
 mod model;

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
-use super::protected;
 use super::stage::{Run, Stage, Tools};
+use super::{headless, protected};
 use crate::Fault;
 
 /// One thing that must hold.
@@ -28,7 +28,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 17] = [
+pub const SCENARIOS: [Scenario; 19] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -109,6 +109,18 @@ pub const SCENARIOS: [Scenario; 17] = [
         states: "what is too much to be saved is not deleted, and the model is told why",
         applies: EVERYONE,
         play: protected::no_room,
+    },
+    Scenario {
+        name: "headless",
+        states: "`unstuck agent` runs it without a person, and tells its answer and its session",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::answers,
+    },
+    Scenario {
+        name: "cut-off",
+        states: "a model that is overloaded in the middle is waited for, and the same session goes on",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::goes_on,
     },
     Scenario {
         name: "broken",

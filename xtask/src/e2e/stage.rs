@@ -170,9 +170,23 @@ impl Stage {
 
     /// Runs the agent while its model plays these turns.
     pub fn play(&self, turns: &[Turn]) -> Result<Run, Fault> {
+        self.perform((self.agent.start)(self), turns)
+    }
+
+    /// Lets `unstuck agent` run it while its model plays these turns; `args` are the program's own.
+    pub fn play_headless(&self, args: &[&str], task: &str, turns: &[Turn]) -> Result<Run, Fault> {
+        let mut command = self.clean(self.unstuck());
+        // What the agent needs around it: where its model is, and what it shall leave alone.
+        let around = (self.agent.start)(self);
+        command.envs(around.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["agent", self.agent.name, "--"]).args(args).arg(task);
+        self.perform(command, turns)
+    }
+
+    fn perform(&self, mut command: Command, turns: &[Turn]) -> Result<Run, Fault> {
         self.model.rehearse(turns.iter().map(|turn| self.agent.spell(turn, &self.project())).collect());
         let start = Instant::now();
-        let mut child = (self.agent.start)(self)
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)

@@ -86,8 +86,8 @@ fn a_verify_command_knows_the_attempt_and_its_session() {
 fn a_check_that_makes_no_sense_stops_before_anything_runs() {
     let world = World::empty();
     let said = run(&world, &["--expect-json", ".a = 1"], "touch ran");
-    said.complains(2, &["`.a = 1` is no test of JSON", "hint: such as"]);
-    run(&world, &["--expect-output", "("], "touch ran").complains(2, &["`(` is no pattern"]);
+    said.complains(125, &["`.a = 1` is no test of JSON", "hint: such as"]);
+    run(&world, &["--expect-output", "("], "touch ran").complains(125, &["`(` is no pattern"]);
     assert!(!world.path("ran").exists());
 }
 

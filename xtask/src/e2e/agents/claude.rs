@@ -26,6 +26,7 @@ pub const CLAUDE: Agent = Agent {
     dialect: Dialect::Anthropic,
     prepare,
     start,
+    headless: Ok(&["--dangerously-skip-permissions"]),
     call,
     sight: Sight {
         malformed: Ok(()),

@@ -19,6 +19,7 @@ pub const CODEX: Agent = Agent {
     dialect: Dialect::Responses,
     prepare,
     start,
+    headless: Ok(&["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]),
     call,
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),

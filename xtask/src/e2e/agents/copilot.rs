@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, NOT_KNOWN, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -19,6 +19,7 @@ pub const COPILOT: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
+    headless: Err(NOT_KNOWN),
     call,
     sight: Sight {
         malformed: Ok(()),

@@ -19,6 +19,7 @@ pub const GEMINI: Agent = Agent {
     dialect: Dialect::Gemini,
     prepare,
     start,
+    headless: Ok(&["--model", "gemini-2.5-pro", "--yolo"]),
     call,
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),
@@ -33,11 +34,12 @@ pub const GEMINI: Agent = Agent {
 };
 
 fn prepare(stage: &Stage) -> Result<(), Fault> {
-    // Its own guard against loops would end a scenario before ours is seen.
+    // One attempt, since its own retries would hide a refusal for minutes. Its own guard against loops would end a scenario before ours is seen.
     let settings = json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
         "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
-        "general": {"disableAutoUpdate": true, "enableAutoUpdate": false, "disableUpdateNag": true},
+        "general": {"disableAutoUpdate": true, "enableAutoUpdate": false, "disableUpdateNag": true,
+            "maxAttempts": 1},
         "model": {"disableLoopDetection": true},
     });
     stage.write_home(".gemini/settings.json", &format!("{settings:#}\n"))

@@ -21,6 +21,7 @@ use crate::Fault;
 
 /// Why some of them cannot be asked.
 const SAYS_NOTHING: &str = "it says nothing of an answer that it does not understand";
+const NOT_KNOWN: &str = "`unstuck agent` does not know it by itself";
 const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
 
 /// What every agent is asked to do; what it does is in the script.
@@ -42,6 +43,8 @@ pub struct Agent {
     pub prepare: fn(&Stage) -> Result<(), Fault>,
     /// Starts it on its task.
     pub start: fn(&Stage) -> Command,
+    /// What `unstuck agent` passes on to it, where it knows the program; if not, why.
+    pub headless: Result<&'static [&'static str], &'static str>,
     /// Its own words for a call.
     pub call: fn(&Step, &Path) -> ToolCall,
     /// What of it its hooks can see.
@@ -88,6 +91,7 @@ impl Agent {
                 Spelled::Calls(steps.iter().map(|step| (self.call)(step, project)).collect())
             }
             Turn::Say(text) => Spelled::Say(text),
+            Turn::Overloaded => Spelled::Overloaded,
         }
     }
 }

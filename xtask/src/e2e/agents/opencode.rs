@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, IS_NOT_TOLD, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, NOT_KNOWN, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -30,6 +30,7 @@ pub const OPENCODE: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
+    headless: Err(NOT_KNOWN),
     call,
     sight: Sight {
         malformed: Err(IS_NOT_TOLD),

@@ -14,6 +14,10 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
         "/v1/messages" => {
             let offers_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
             let reply = take_turn(script, body, offers_tools);
+            if reply.is_refusal {
+                let error = json!({"type": "overloaded_error", "message": "Overloaded"});
+                return Response::overloaded("529 Overloaded", &json!({"type": "error", "error": error}));
+            }
             if body["stream"] == true { stream(body, &reply) } else { whole(body, &reply) }
         }
         "/v1/messages/count_tokens" => Response::json(&json!({"input_tokens": 10})),

@@ -12,8 +12,17 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
     let body = &request.body;
     let asks = request.path.rsplit(':').next().unwrap_or_default();
     match asks {
-        "streamGenerateContent" => Response::events([(None, content(&reply(body, script)).to_string())]),
-        "generateContent" => Response::json(&content(&reply(body, script))),
+        "streamGenerateContent" | "generateContent" => {
+            let reply = reply(body, script);
+            if reply.is_refusal {
+                let error = json!({"code": 503, "message": "The model is overloaded. Please try again later.", "status": "UNAVAILABLE"});
+                return Response::overloaded(super::BUSY, &json!({ "error": error }));
+            }
+            match asks {
+                "generateContent" => Response::json(&content(&reply)),
+                _ => Response::events([(None, content(&reply).to_string())]),
+            }
+        }
         "countTokens" => Response::json(&json!({"totalTokens": 10})),
         _ => Response::not_found(),
     }

@@ -40,6 +40,11 @@ impl Response {
         Response { status: "404 Not Found", kind: "application/json", body }
     }
 
+    /// Too many others ask at the same time.
+    pub fn overloaded(status: &'static str, document: &Value) -> Response {
+        Response { status, ..Response::json(document) }
+    }
+
     /// A stream of events, each with a name or without.
     pub fn events<'a>(events: impl IntoIterator<Item = (Option<&'a str>, String)>) -> Response {
         let mut body = String::new();

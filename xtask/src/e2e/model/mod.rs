@@ -23,6 +23,9 @@ use crate::Fault;
 /// What the model says when its script is over.
 const LAST_WORD: &str = "That is all.";
 
+/// What most of them answer when too many ask.
+const BUSY: &str = "503 Service Unavailable";
+
 /// One turn of the model.
 #[derive(Debug, Clone)]
 pub enum Turn {
@@ -30,6 +33,8 @@ pub enum Turn {
     Calls(Vec<Step>),
     /// Words, which end the agent's run.
     Say(&'static str),
+    /// No turn at all: too many others ask at the same time.
+    Overloaded,
 }
 
 /// One tool call, in our words.
@@ -105,6 +110,8 @@ struct Reply {
     text: String,
     /// The calls with their ids.
     calls: Vec<(String, ToolCall)>,
+    /// There is no answer: too many others ask.
+    is_refusal: bool,
 }
 
 impl Reply {
@@ -225,6 +232,7 @@ impl Model {
         };
         let turns = turns.into_iter().map(|turn| match turn {
             Spelled::Say(text) => Reply::say(text),
+            Spelled::Overloaded => Reply { is_refusal: true, ..Reply::default() },
             Spelled::Calls(calls) => {
                 Reply { calls: calls.into_iter().map(&mut name).collect(), ..Reply::default() }
             }
@@ -246,6 +254,11 @@ impl Model {
             |turn: usize| script.received.get(turn + 1).map(|(_, body)| self.news(body, &calls[turn]));
         Received {
             answers: (0..calls.len()).map_while(after).collect(),
+            last: script
+                .received
+                .last()
+                .map(|(_, body)| everything(&body[self.dialect.conversation()]))
+                .unwrap_or_default(),
             pace: script.received.windows(2).map(|pair| pair[1].0 - pair[0].0).collect(),
         }
     }
@@ -291,6 +304,8 @@ pub enum Spelled {
     Calls(Vec<ToolCall>),
     /// Words.
     Say(&'static str),
+    /// No answer.
+    Overloaded,
 }
 
 /// What a model received in one run.
@@ -298,6 +313,8 @@ pub enum Spelled {
 pub struct Received {
     /// After each turn that was answered: all texts that came with the results.
     pub answers: Vec<String>,
+    /// All texts of the last conversation.
+    pub last: String,
     /// From each request for a turn to the next: the time that the agent took for what the turn asked.
     pub pace: Vec<Duration>,
 }
