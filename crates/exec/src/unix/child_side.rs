@@ -173,14 +173,20 @@ unsafe fn watch(command: pid_t, us: pid_t, user: &UserTerminal, all: &libc::sigs
         // What is open here would look open to those who wait for its end. Only the user's terminal is still needed.
         libc::dup2(user.fd, libc::STDIN_FILENO);
         close_from(libc::STDIN_FILENO + 1);
+        // We die thread by thread: our terminal may hang up, and the command end by that, before the warden is an orphan.
+        let mut may_be_left = false;
         loop {
             let (mut signal, mut status) = (0, 0);
             libc::sigwait(all, &mut signal);
             let is_orphan = libc::getppid() != us;
+            may_be_left |= signal == libc::SIGTERM || signal == libc::SIGHUP;
             match signal {
                 libc::SIGCHLD => {
                     while libc::waitpid(command, &mut status, libc::WNOHANG | libc::WUNTRACED) == command {
                         if !libc::WIFSTOPPED(status) {
+                            if may_be_left {
+                                put_back(user);
+                            }
                             end_as(status);
                         }
                         libc::kill(libc::getpid(), libc::SIGSTOP);
