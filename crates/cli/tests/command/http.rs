@@ -181,7 +181,7 @@ fn json_that_is_longer_than_what_is_held_back_is_checked_while_it_passes() {
 
 #[test]
 fn a_slow_answer_gets_more_time_and_ends_in_124() {
-    let slow = || hangs(Duration::from_secs(2));
+    let slow = || hangs(Duration::from_secs(20));
     let args = ["GET", "--timeout", "300ms", "--retries", "1"];
     let (said, _) = check(&args, vec![slow(), answers(OK, &[], "done")], (0, "done", 2));
     assert_eq!(verified(&said), ["failed timeout", "success success 200"], "{said}");

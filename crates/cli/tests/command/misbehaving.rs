@@ -102,11 +102,12 @@ pub(crate) fn resets() -> Deed {
     })
 }
 
-/// Listens, and says nothing for so long.
+/// Listens, and says nothing for so long, or until whoever asked has had enough.
 pub(crate) fn hangs(time: Duration) -> Deed {
-    Box::new(move |stream| {
+    Box::new(move |mut stream| {
         let asked = listen(&stream);
-        thread::sleep(time);
+        stream.set_read_timeout(Some(time)).unwrap();
+        let _nothing_more_comes = stream.read(&mut [0]);
         asked
     })
 }
