@@ -1,8 +1,9 @@
-//! A success that a check denies: it says that all went well, and it did not. That is a failure of its own, with a cause of
-//! its own.
+//! A success that a check denies: it says that all went well, and it did not. That is a failure of its own. Its cause is its
+//! own as well, unless what was fetched from elsewhere tells another one: an answer that was cut off, or the apology of a
+//! server that is busy.
 
 use unstuck_judge::rules::Stream;
-use unstuck_judge::{Diagnosis, Effect, FixBy, Found, Kind, Stage};
+use unstuck_judge::{Diagnosis, Effect, FixBy, Found, Kind, Observation, Outcome, Rules, Stage, suspicion};
 
 use super::work::{CheckResult, Tried};
 
@@ -12,18 +13,17 @@ const RULE: &str = "check.failed";
 const ADVICE: &str = "fix-test";
 
 /// Turns a success that a check denies into the failure that it is.
-pub(super) fn look(tried: &mut Tried) {
-    let failed = tried.checks.iter().find_map(|checked| match &checked.result {
-        CheckResult::Held => None,
-        CheckResult::Failed { found } => Some(format!("{}: {found}", checked.check)),
-    });
-    let Some(text) = failed.filter(|_| tried.claims_success()) else { return };
-    tried.diagnosis = Diagnosis {
+pub(super) fn look(tried: &mut Tried, rules: &Rules) {
+    let failed = tried.checks.iter().find_map(|checked| Some((checked, checked.result.found()?)));
+    let is_claimed = tried.claims_success() || tried.denied_by_check();
+    let Some((checked, found)) = failed.filter(|_| is_claimed) else { return };
+    let evidence = Found { text: format!("{}: {found}", checked.check), line: 1, stream: Stream::Merged };
+    let own = Diagnosis {
         kind: Kind::TestFailure,
         stage: Some(Stage::Reported),
         confidence: 0.99,
         rule: RULE.to_owned(),
-        evidence: Some(Found { text, line: 1, stream: Stream::Merged }),
+        evidence: Some(evidence),
         subject: None,
         transient: false,
         fix_by: FixBy::Model,
@@ -31,8 +31,35 @@ pub(super) fn look(tried: &mut Tried) {
         hint: None,
         advice: vec![ADVICE.to_owned()],
     };
+    let is_cut_off = matches!(checked.result, CheckResult::CutOff { .. });
+    tried.diagnosis = match passing(&tried.observation, is_cut_off, rules) {
+        Some(passing) => Diagnosis { rule: own.rule, evidence: own.evidence, ..passing },
+        None => own,
+    };
     if tried.code == 0 {
         tried.code = 1;
+    }
+}
+
+/// Why an answer that was fetched from elsewhere may be another one the next time.
+fn passing(seen: &Observation, is_cut_off: bool, rules: &Rules) -> Option<Diagnosis> {
+    if !suspicion::is_fetched(&seen.call) {
+        return None;
+    }
+    let told = rules.diagnose(&Observation { outcome: Outcome::Exited { code: 1 }, ..seen.clone() });
+    let cut_off = || Diagnosis {
+        kind: Kind::Network,
+        stage: Some(Stage::Reported),
+        confidence: 0.8,
+        transient: true,
+        fix_by: FixBy::Wait,
+        effect: None,
+        advice: Vec::new(),
+        ..told.clone()
+    };
+    match told.transient {
+        true => Some(told),
+        false => is_cut_off.then(cut_off),
     }
 }
 
@@ -47,31 +74,32 @@ mod tests {
 
     /// A command that ended with this code and these checks: what it is taken for, and the code that is passed on.
     fn check(code: i32, checks: &[Result<(), &str>], expected: &str) {
+        let checked = |held: &Result<(), &str>| match held {
+            Ok(()) => CheckResult::Held,
+            Err(found) => CheckResult::Failed { found: (*found).to_owned() },
+        };
+        check_call("make", "", code, checks.iter().map(checked).collect(), expected);
+    }
+
+    fn check_call(line: &str, printed: &str, code: i32, results: Vec<CheckResult>, expected: &str) {
         let observation = Observation {
-            call: Call::shell("make"),
+            call: Call::shell(line),
             outcome: Outcome::Exited { code },
             http_status: None,
-            stdout: Vec::new(),
+            stdout: printed.as_bytes().to_vec(),
             stderr: Vec::new(),
             merged: Vec::new(),
         };
-        let checked = |held: &Result<(), &str>| Checked {
-            check: "test -s app".to_owned(),
-            result: match held {
-                Ok(()) => CheckResult::Held,
-                Err(found) => CheckResult::Failed { found: (*found).to_owned() },
-            },
-            took: Duration::ZERO,
-        };
+        let checked = |result| Checked { check: "test -s app".to_owned(), result, took: Duration::ZERO };
         let mut tried = Tried {
             diagnosis: Rules::built_in().diagnose(&observation),
             observation,
             took: Duration::ZERO,
             code: code as u8,
-            checks: checks.iter().map(checked).collect(),
+            checks: results.into_iter().map(checked).collect(),
             hindrance: None,
         };
-        look(&mut tried);
+        look(&mut tried, &Rules::built_in());
         let shown = tried.diagnosis.evidence.as_ref().map_or("", |found| &*found.text);
         assert_eq!(format!("{} {} {shown}", tried.code, tried.diagnosis.kind).trim_end(), expected);
     }
@@ -81,6 +109,23 @@ mod tests {
         check(0, &[], "0 not_an_error");
         check(0, &[Ok(())], "0 not_an_error");
         check(0, &[Ok(()), Err("exit 1"), Err("exit 2")], "1 test_failure test -s app: exit 1");
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_or_tells_of_a_busy_server_may_be_another_one_the_next_time() {
+        let check = |line: &str, printed: &str, is_cut: bool, expected: &str| {
+            let found = "not so".to_owned();
+            let result = if is_cut { CheckResult::CutOff { found } } else { CheckResult::Failed { found } };
+            let expected = format!("1 {expected} test -s app: not so");
+            check_call(line, printed, 0, vec![result], &expected);
+        };
+        let (fetch, busy) = ("curl -s https://a.example/x", "<title>503 Service Unavailable</title>");
+        check(fetch, "[1,", true, "network");
+        check(fetch, busy, false, "server_error");
+        check(fetch, "{\"message\":\"API rate limit exceeded\"}", false, "rate_limited");
+        check(fetch, "[]", false, "test_failure");
+        check("cat page.html", busy, false, "test_failure");
+        check("./tool", "[1,", true, "test_failure");
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(crate) fn carry_out(
             last: last.map(|attempt| &attempt.report),
         };
         let mut tried = work.attempt(&turn);
-        contradicted::look(&mut tried);
+        contradicted::look(&mut tried, rules);
         if pause.was_told_to_end() {
             tried.hindrance = Some(Hindrance::Ended);
         }

@@ -9,7 +9,7 @@ use unstuck_wire::report::{Report, WireReport};
 use unstuck_wire::time;
 
 use super::spoken;
-use super::work::{CheckResult, Checked, Hindrance, Tried};
+use super::work::{Checked, Hindrance, Tried};
 use crate::explain;
 
 /// One attempt, and how long was waited before it.
@@ -211,10 +211,7 @@ impl<'a> From<&'a Checked> for WireCheck<'a> {
         WireCheck {
             check: &checked.check,
             ok: !checked.has_failed(),
-            found: match &checked.result {
-                CheckResult::Held => None,
-                CheckResult::Failed { found } => Some(found),
-            },
+            found: checked.result.found(),
             duration_ms: time::span_ms(checked.took),
         }
     }

@@ -88,10 +88,24 @@ pub(crate) enum CheckResult {
     Failed {
         found: String,
     },
+    /// What came ends in the middle; where.
+    CutOff {
+        found: String,
+    },
+}
+
+impl CheckResult {
+    /// What was found instead, where it did not hold.
+    pub(crate) fn found(&self) -> Option<&str> {
+        match self {
+            CheckResult::Held => None,
+            CheckResult::Failed { found } | CheckResult::CutOff { found } => Some(found),
+        }
+    }
 }
 
 impl Checked {
     pub(crate) fn has_failed(&self) -> bool {
-        matches!(self.result, CheckResult::Failed { .. })
+        self.result.found().is_some()
     }
 }

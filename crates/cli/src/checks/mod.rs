@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use regex_lite::Regex;
 use serde_json::Value;
-use unstuck_judge::suspicion::{Expected, JsonEnd, Suspicion, Watch};
+use unstuck_judge::suspicion::{CUT_JSON, Expected, JsonEnd, Suspicion, Watch};
 use unstuck_judge::{Call, Lang};
 
 pub(crate) use error::CheckError;
@@ -199,7 +199,7 @@ impl Checks {
             all.push(Checked { check, result, took: Duration::ZERO });
         }
         // Where JSON was asked for and looked at, its end needs no doubt.
-        let doubted = suspicion.filter(|doubt| self.json.is_empty() || doubt.id() != "cut-json");
+        let doubted = suspicion.filter(|doubt| self.json.is_empty() || doubt.id() != CUT_JSON);
         all.extend(doubted.map(|doubt| doubtful(&doubt, lang)));
         // What costs most comes last, and only where nothing else failed yet.
         for command in &self.verify {
@@ -243,11 +243,11 @@ fn doubtful(doubt: &Suspicion, lang: Lang) -> Checked {
         Lang::En => format!("{}: {}", doubt.why(lang), doubt.evidence),
         Lang::Zh => format!("{}：{}", doubt.why(lang), doubt.evidence),
     };
-    Checked {
-        check: format!("suspicion {}", doubt.id()),
-        result: CheckResult::Failed { found },
-        took: Duration::ZERO,
-    }
+    let result = match doubt.id() {
+        CUT_JSON => CheckResult::CutOff { found },
+        _ => CheckResult::Failed { found },
+    };
+    Checked { check: format!("suspicion {}", doubt.id()), result, took: Duration::ZERO }
 }
 
 fn is_json(wanted: &WantedJson, json: &Json, lang: Lang) -> (String, CheckResult) {
@@ -256,15 +256,16 @@ fn is_json(wanted: &WantedJson, json: &Json, lang: Lang) -> (String, CheckResult
         WantedJson::That(test) => Some(test),
     };
     let check = test.map_or("expect-json".to_owned(), |test| format!("expect-json {}", test.written()));
-    let form = match json.text.end() {
-        JsonEnd::Whole => Ok(()),
-        end => Err(no_json(end, lang)),
+    let result = match (json.text.end(), test, &json.body) {
+        (JsonEnd::Whole, Some(test), Some(body)) => asked_about(test, body, lang)
+            .map_or_else(|found| CheckResult::Failed { found }, |()| CheckResult::Held),
+        (JsonEnd::Whole, Some(_) | None, _) => CheckResult::Held,
+        (end @ JsonEnd::Cut, _, _) => CheckResult::CutOff { found: no_json(end, lang) },
+        (end @ (JsonEnd::Nothing | JsonEnd::Broken { .. }), _, _) => {
+            CheckResult::Failed { found: no_json(end, lang) }
+        }
     };
-    let found = form.and_then(|()| match (test, &json.body) {
-        (Some(test), Some(body)) => asked_about(test, body, lang),
-        (Some(_) | None, _) => Ok(()),
-    });
-    (check, found.map_or_else(|found| CheckResult::Failed { found }, |()| CheckResult::Held))
+    (check, result)
 }
 
 /// Asks a test about each document of an answer.

@@ -43,10 +43,9 @@ fn looked_at(line: &str, words: &[&str]) -> Vec<Checked> {
 
 /// What was found, a line for each check: `-` where it holds.
 fn said(line: &str, words: &[&str]) -> String {
-    let told = looked_at(line, words).into_iter().map(|checked| match checked.result {
-        CheckResult::Held => format!("{}: -", checked.check),
-        CheckResult::Failed { found } => format!("{}: {found}", checked.check),
-    });
+    let told = looked_at(line, words);
+    let told =
+        told.iter().map(|checked| format!("{}: {}", checked.check, checked.result.found().unwrap_or("-")));
     told.collect::<Vec<_>>().join("\n")
 }
 

@@ -262,10 +262,7 @@ impl AgentWork<'_> {
 
 /// A check that failed, in words.
 fn failed(checked: &Checked) -> Option<String> {
-    match &checked.result {
-        CheckResult::Held => None,
-        CheckResult::Failed { found } => Some(format!("{}: {found}", checked.check)),
-    }
+    checked.result.found().map(|found| format!("{}: {found}", checked.check))
 }
 
 #[cfg(test)]

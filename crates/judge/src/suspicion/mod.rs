@@ -16,9 +16,10 @@ pub use json::{Expected, JsonEnd, JsonText};
 
 use crate::reading::without_escapes;
 use crate::rules::Stream;
-use crate::shell::{Command, Join, ParsedCall, Role};
+use crate::shell::{Command, Join, ParsedCall, Role, Script};
 use crate::{Call, Lang};
-use row::{ROWS, Row, Sign};
+pub use row::CUT_JSON;
+use row::{FETCHERS, ROWS, Row, Sign};
 
 /// Of a longer line only the beginning is looked at.
 const LINE_MAX: usize = 4 * 1024;
@@ -78,17 +79,11 @@ impl Watch {
     /// nothing then.
     pub fn of(call: &Call) -> Watch {
         let script = ParsedCall::of(call).script.unwrap_or_default();
-        let all = script.commands();
-        // What is piped on or written to a file is not seen, or not all of it.
-        let is_seen = |command: &&Command| {
-            let is_elsewhere = command.redirections.iter().any(|to| to.writes_file());
-            let is_run = !matches!(command.role, Role::Defined | Role::Inner);
-            is_run && command.then != Join::Pipe && !is_elsewhere
-        };
-        let answers =
-            script.last().filter(is_seen).filter(|_| all.iter().all(|one| one.then != Join::Always));
+        let answers = answering(&script);
         let concerns = |row: &&'static Row| match row.sign {
-            Sign::Lines { .. } => all.iter().filter(is_seen).any(|command| row.is_about(command)),
+            Sign::Lines { .. } => {
+                script.commands().iter().filter(is_seen).any(|command| row.is_about(command))
+            }
             Sign::ErrorPage | Sign::CutJson => answers.is_some_and(|command| row.is_about(command)),
         };
         Watch {
@@ -130,6 +125,25 @@ impl Watch {
         }
         self.looks.into_iter().find_map(Look::conclude)
     }
+}
+
+/// Whether what a call prints is what a server answered, and nothing else.
+pub fn is_fetched(call: &Call) -> bool {
+    let script = ParsedCall::of(call).script.unwrap_or_default();
+    answering(&script).is_some_and(|command| FETCHERS.contains(&&*command.program))
+}
+
+/// The one command whose output is all that is seen.
+fn answering(script: &Script) -> Option<&Command> {
+    let is_alone = script.commands().iter().all(|one| one.then != Join::Always);
+    script.last().filter(is_seen).filter(|_| is_alone)
+}
+
+/// What is piped on or written to a file is not seen, or not all of it.
+fn is_seen(command: &&Command) -> bool {
+    let is_elsewhere = command.redirections.iter().any(|to| to.writes_file());
+    let is_run = !matches!(command.role, Role::Defined | Role::Inner);
+    is_run && command.then != Join::Pipe && !is_elsewhere
 }
 
 impl Look {

@@ -2,6 +2,9 @@
 
 use crate::shell::Command;
 
+/// The name of the sign that JSON ends too early.
+pub const CUT_JSON: &str = "cut-json";
+
 /// One sign that a success is none.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Row {
@@ -41,7 +44,8 @@ impl Row {
     }
 }
 
-const FETCHERS: &[&str] = &["curl", "wget", "http", "https", "xh", "xhs", "curlie"];
+/// Programs whose output is what a server answered.
+pub(super) const FETCHERS: &[&str] = &["curl", "wget", "http", "https", "xh", "xhs", "curlie"];
 const NO_TESTS: [&str; 2] = ["no tests were run", "没有运行任何测试"];
 const JS_RUNNERS: &[&str] =
     &["jest", "vitest", "mocha", "npx", "npm", "yarn", "pnpm", "bunx", "node", "c8", "nyc"];
@@ -57,7 +61,7 @@ pub(super) const ROWS: &[Row] = &[
         why: ["the answer is an error page", "得到的是一个错误页面"],
     },
     Row {
-        id: "cut-json",
+        id: CUT_JSON,
         programs: &[
             "curl",
             "wget",
