@@ -243,6 +243,26 @@ fn ctrl_c_reaches_the_command_alone_and_is_told() {
 }
 
 #[test]
+fn ctrl_c_twice_kills_what_does_not_listen_but_not_a_shell_at_its_prompt() {
+    let mut person = Person::runs_through("trap '' INT; echo ready; while :; do sleep 0.05; done");
+    person.sees("ready");
+    person.types(CTRL_C);
+    person.types(CTRL_C);
+    let (_, seen) = person.ends();
+    assert!(seen.contains("through: Signalled(9)") && seen.contains("asked to end"), "{seen:?}");
+
+    let mut person = Person::runs_through("exec env PS1='ready> ' bash --norc --noprofile -i");
+    for _ in 0..3 {
+        person.sees("ready> ");
+        person.types(CTRL_C);
+    }
+    person.sees("ready> ");
+    person.types("exit 3\r");
+    let (_, seen) = person.ends();
+    assert!(seen.contains("through: Exited(3)"), "{seen:?}");
+}
+
+#[test]
 fn a_changed_size_is_passed_on() {
     let mut person =
         Person::runs_through("trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.05; done");

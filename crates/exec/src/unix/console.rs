@@ -9,7 +9,7 @@ use nix::poll::PollFlags;
 use nix::sys::termios::{
     LocalFlags, SetArg, SpecialCharacterIndices, Termios, cfmakeraw, tcgetattr, tcsetattr,
 };
-use nix::unistd::getpgrp;
+use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 
 use super::pty::copy_size;
 use super::pump::is_passing;
@@ -26,6 +26,8 @@ pub(super) struct Console {
     under_way: Vec<u8>,
     /// Whether Ctrl-C or Ctrl-\ was typed where it means to end.
     asked_to_end: bool,
+    /// How often of that the command was asked itself, by somebody who does not talk to it.
+    pleas: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,7 @@ impl Console {
             state: State::Usual,
             under_way: Vec::new(),
             asked_to_end: false,
+            pleas: 0,
         };
         console.attend();
         Ok(console)
@@ -63,6 +66,12 @@ impl Console {
         self.asked_to_end
     }
 
+    /// Whether the command was asked more than once. Who edits lines himself, as shells do, and has others run
+    /// in the foreground gets many of these keys and is meant to live.
+    pub(super) fn insists(&self) -> bool {
+        self.pleas > 1
+    }
+
     /// What there is to wait for.
     pub(super) fn awaits(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         match self.state {
@@ -72,8 +81,8 @@ impl Console {
         }
     }
 
-    /// Passes on what was typed.
-    pub(super) fn relay(&mut self) {
+    /// Passes on what was typed. `group` is the command's.
+    pub(super) fn relay(&mut self, group: Pid) {
         if self.under_way.is_empty() && self.state == State::Raw {
             let mut typed = [0; 4096];
             match self.keyboard.read(&mut typed) {
@@ -82,7 +91,7 @@ impl Console {
                 Err(error) if is_passing(&error) => {}
                 Err(_) => self.state = State::Gone,
             }
-            self.asked_to_end |= self.means_to_end();
+            self.hear_pleas(group);
         }
         match self.theirs.write(&self.under_way) {
             Ok(written) => drop(self.under_way.drain(..written)),
@@ -92,13 +101,20 @@ impl Console {
         }
     }
 
-    /// Whether what is under way holds a key that the command's terminal turns into a request to end.
-    fn means_to_end(&self) -> bool {
-        let Ok(settings) = tcgetattr(&self.theirs) else { return false };
+    /// Looks whether what is under way holds keys that the command's terminal turns into a request to end.
+    fn hear_pleas(&mut self, group: Pid) {
+        let Ok(settings) = tcgetattr(&self.theirs) else { return };
+        if !settings.local_flags.contains(LocalFlags::ISIG) {
+            return;
+        }
         let keys = [SpecialCharacterIndices::VINTR, SpecialCharacterIndices::VQUIT]
             .map(|key| settings.control_chars[key as usize]);
-        settings.local_flags.contains(LocalFlags::ISIG)
-            && self.under_way.iter().any(|byte| keys.contains(byte))
+        let pleas = self.under_way.iter().filter(|byte| keys.contains(byte)).count();
+        let is_for_it = tcgetpgrp(&self.theirs).is_ok_and(|foreground| foreground == group);
+        self.asked_to_end |= pleas > 0;
+        if is_for_it && settings.local_flags.contains(LocalFlags::ICANON) {
+            self.pleas += pleas;
+        }
     }
 
     /// The user's terminal has another size.

@@ -70,7 +70,10 @@ impl Keeper {
                 break ended;
             }
             if self.wait() {
-                self.terminal.relay();
+                self.terminal.relay(self.group);
+                if self.terminal.insists() {
+                    self.tell(Signal::SIGKILL);
+                }
             }
             for signal in self.signals.take() {
                 self.forward(signal);

@@ -42,10 +42,10 @@ impl Terminal {
         }
     }
 
-    /// What was waited for is there.
-    pub(super) fn relay(&mut self) {
+    /// What was waited for is there. `group` is the command's.
+    pub(super) fn relay(&mut self, group: Pid) {
         match self {
-            Terminal::PassedOn(console) => console.relay(),
+            Terminal::PassedOn(console) => console.relay(group),
             Terminal::NotOurs | Terminal::Lent(_) | Terminal::Shown(_) => {}
         }
     }
@@ -54,6 +54,14 @@ impl Terminal {
     pub(super) fn asked_to_end(&self) -> bool {
         match self {
             Terminal::PassedOn(console) => console.asked_to_end(),
+            Terminal::NotOurs | Terminal::Lent(_) | Terminal::Shown(_) => false,
+        }
+    }
+
+    /// Whether somebody typed it more than once, to a command that does not take it for anything else.
+    pub(super) fn insists(&self) -> bool {
+        match self {
+            Terminal::PassedOn(console) => console.insists(),
             Terminal::NotOurs | Terminal::Lent(_) | Terminal::Shown(_) => false,
         }
     }
