@@ -8,6 +8,9 @@
 //! wait for the command, which runs in a group of its own. The warden stops when the command stops and ends as the command
 //! ends, and if we are killed it puts the user's terminal back.
 //!
+//! **Ignoring.** A signal that our caller made us ignore (`nohup`) is ignored by the command, as without us. We listen to it
+//! ourselves, so the system would forget that.
+//!
 //! **Starting.** The standard library would hand a file of no known format to a shell, once it has something to do here; a
 //! program built for another machine would then fail with a shell's complaints about its bytes.
 #![allow(unsafe_code, reason = "only code that runs after the fork can do this, and std calls that unsafe")]
@@ -25,6 +28,20 @@ use std::ptr::{null, null_mut};
 
 use nix::libc::{self, c_char, c_int, pid_t};
 use nix::sys::termios::Termios;
+
+use super::signals::ignored;
+
+/// The signals of these that our caller made us ignore. To be asked before anybody listens to them.
+pub(super) fn ignored_among(signals: &[c_int]) -> Vec<c_int> {
+    let is_ignored = |signal: &c_int| {
+        // SAFETY: without a new action the call only fills in the present one.
+        unsafe {
+            let mut present: libc::sigaction = zeroed();
+            libc::sigaction(*signal, null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_IGN
+        }
+    };
+    signals.iter().copied().filter(is_ignored).collect()
+}
 
 /// Has `command` asked to end when we are gone, where the system can do that.
 pub(super) fn end_with_us(command: &mut Command) -> io::Result<()> {
@@ -71,6 +88,7 @@ struct Line {
     paths: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
+    ignored: &'static [c_int],
     _texts: Vec<CString>,
 }
 
@@ -106,11 +124,21 @@ impl Line {
         let variables = variables.collect::<io::Result<Vec<_>>>()?;
         let pointers = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([null()]).collect();
         let (argv, envp) = (pointers(&words), pointers(&variables));
-        Ok(Line { paths, argv, envp, _texts: words.into_iter().chain(variables).collect() })
+        Ok(Line {
+            paths,
+            argv,
+            envp,
+            ignored: ignored(),
+            _texts: words.into_iter().chain(variables).collect(),
+        })
     }
 
     /// Becomes the command, or tells why not.
     fn start(&self) -> io::Error {
+        for signal in self.ignored {
+            // SAFETY: a system call without memory.
+            unsafe { libc::signal(*signal, libc::SIG_IGN) };
+        }
         let mut why = libc::ENOENT;
         for path in &self.paths {
             // SAFETY: both lists end with a null, and so does every text.

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::child_side::ignored_among;
 use nix::sys::signal::Signal;
 use signal_hook::SigId;
 use signal_hook::{flag, low_level};
@@ -37,6 +38,7 @@ pub(super) struct Signals {
 impl Signals {
     /// Makes the descriptors.
     pub(super) fn prepare() -> io::Result<Prepared> {
+        ignored();
         let (wake, bell) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
@@ -94,6 +96,12 @@ impl Drop for Signals {
             idle().store(true, Ordering::SeqCst);
         }
     }
+}
+
+/// What our caller made us ignore, as it was before we first listened.
+pub(super) fn ignored() -> &'static [i32] {
+    static IGNORED: OnceLock<Vec<i32>> = OnceLock::new();
+    IGNORED.get_or_init(|| ignored_among(&FORWARDED.map(|signal| signal as i32)))
 }
 
 /// Whether no job listens. While it is set, a forwarded signal has its usual effect on us: a handler once installed
