@@ -27,6 +27,8 @@ mod retry;
 mod rewrites;
 #[path = "build/risky.rs"]
 mod risky;
+#[path = "build/suspicions.rs"]
+mod suspicions;
 /// The modules that the judge itself reads rules with.
 #[allow(dead_code)]
 #[path = "src/rules"]
@@ -37,13 +39,14 @@ mod rules {
 }
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
-const OTHER_TABLES: [&str; 8] = [
+const OTHER_TABLES: [&str; 9] = [
     "kinds.toml",
     "remedies.toml",
     "commands.toml",
     "retry.toml",
     "rewrites.toml",
     "risky.toml",
+    "suspicions.toml",
     "ladder.toml",
     "ladder-texts.toml",
 ];
@@ -60,6 +63,7 @@ fn main() {
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     rewrites::compile(&rules_dir, Path::new(&out_dir));
     risky::compile(&rules_dir, Path::new(&out_dir));
+    suspicions::compile(&rules_dir, Path::new(&out_dir));
     pack_rules(&rules_dir, Path::new(&out_dir));
     let code = kinds(&rules_dir) + &remedies(&rules_dir);
     fs::write(Path::new(&out_dir).join("builtin.rs"), code).expect("OUT_DIR can be written");

@@ -1,5 +1,5 @@
 //! Successes that are none: a command exits with 0, and what it printed says that it did not do its work. A table of few and
-//! certain signs (`row.rs`), and one reader that looks for those of the programs that run.
+//! certain signs (`rules/suspicions.toml`), and one reader that looks for those of the programs that run.
 //!
 //! It must never speak up on ordinary output: a sign counts only for the programs that are known to give it, and only where
 //! all that they print is seen. It decides nothing; whoever asks makes a failed check of it.
@@ -19,7 +19,7 @@ use crate::rules::Stream;
 use crate::shell::{Command, Join, ParsedCall, Role, Script};
 use crate::{Call, Lang};
 pub use row::CUT_JSON;
-use row::{FETCHERS, ROWS, Row, Sign};
+use row::{ROWS, Row, Sign};
 
 /// Of a longer line only the beginning is looked at.
 const LINE_MAX: usize = 4 * 1024;
@@ -130,7 +130,7 @@ impl Watch {
 /// Whether what a call prints is what a server answered, and nothing else.
 pub fn is_fetched(call: &Call) -> bool {
     let script = ParsedCall::of(call).script.unwrap_or_default();
-    answering(&script).is_some_and(|command| FETCHERS.contains(&&*command.program))
+    answering(&script).is_some_and(row::is_fetcher)
 }
 
 /// The one command whose output is all that is seen.
