@@ -7,6 +7,8 @@ mod stopped;
 
 pub use ending::ending;
 
+use serde_json::Value;
+
 use super::sight::{Manner, Print, Sight, Speaker};
 use crate::call::Call;
 use crate::fingerprint;
@@ -71,12 +73,15 @@ pub fn sight(call: &Call) -> Sight {
     }
 }
 
-/// The call in one line: a command line as it was written, of other tools what they are asked about. What is secret in it
+/// The call in one line: a command line as it was written, a request as its method and address, of other tools what they are
+/// asked about. What is secret in it
 /// is cut out by whoever keeps it, so only what is far too long is cut here, between words.
 fn label(call: &Call, approach: &str) -> String {
-    match shell::line(call) {
-        Some(line) => line.split_whitespace().take(LABEL_WORDS).collect::<Vec<_>>().join(" "),
-        None => nature::shorter(approach).to_owned(),
+    let field = |name: &str| call.input.get(name).and_then(Value::as_str);
+    match (shell::line(call), field("method"), field("url")) {
+        (Some(line), _, _) => line.split_whitespace().take(LABEL_WORDS).collect::<Vec<_>>().join(" "),
+        (None, Some(method), Some(url)) => format!("{} {}", nature::shorter(method), nature::shorter(url)),
+        (None, _, _) => nature::shorter(approach).to_owned(),
     }
 }
 
