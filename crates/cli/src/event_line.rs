@@ -118,7 +118,11 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
         EventType::ToolRetry => ("↻", say("retry", "重试"), retry(body, lang)),
         EventType::ToolError => {
             let label = label(&body["call"]);
-            ("✗", say("failed", "失败"), parts(&[&label, &field("kind"), &field("error")]))
+            let claimed = match body["claimed_success"] == Value::Bool(true) {
+                true => say("claimed success", "声称成功"),
+                false => "",
+            };
+            ("✗", say("failed", "失败"), parts(&[&label, claimed, &field("kind"), &field("error")]))
         }
         EventType::ToolEnd => {
             let sign = if body["ok"] == Value::Bool(true) { "✓" } else { "✗" };

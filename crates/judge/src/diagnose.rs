@@ -13,6 +13,9 @@ use crate::verdict::{Effect, FixBy};
 /// The remedy for a refused connection on this machine.
 const NOTHING_LISTENS: &str = "nothing-listens";
 
+/// The rule of a success that a check denies. Such failures are counted by it, whatever their cause turns out to be.
+pub const DENIED_BY_CHECK: &str = "check.failed";
+
 /// A cause, and how it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {

@@ -64,6 +64,8 @@ vocabulary! {
         CodeError = "code_error",
         /// A test or an assertion failed.
         TestFailure = "test_failure",
+        /// It claims success, and a check of what it did says otherwise.
+        CheckFailed = "check_failed",
         /// The call itself is wrong: arguments, usage, schema, unknown tool.
         Validation = "validation",
         /// Something else is already there, or changed in the meantime.

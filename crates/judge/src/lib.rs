@@ -23,7 +23,7 @@ mod verdict;
 
 pub use alias::Aliases;
 pub use call::{Call, Observation, Outcome};
-pub use diagnose::{Diagnosis, Rules};
+pub use diagnose::{DENIED_BY_CHECK, Diagnosis, Rules};
 pub use kind::{Kind, NotAWord, Stage};
 pub use reading::{Found, Reading};
 pub use text::{Lang, remedy};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot, words};
-use unstuck_judge::{Lang, Outcome};
+use unstuck_judge::{DENIED_BY_CHECK, Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
@@ -328,7 +328,7 @@ impl Clerk<'_> {
             true => Value::String(finding.kind.title(self.bench.lang).to_owned()),
             false => shown(&finding.evidence),
         };
-        let body = json!({
+        let mut body = json!({
             "call": {
                 "id": call, "key": shown(&asked.key), "tool": shown(&asked.tool), "label": shown(&asked.label),
                 "agent": shown(&asked.who.agent), "state": CallState::Failed.word(), "took_ms": took,
@@ -339,6 +339,9 @@ impl Clerk<'_> {
             "retryable": finding.retryable,
             "rung": said.decision.as_ref().map(|decision| decision.rung.word()),
         });
+        if *finding.rule == *DENIED_BY_CHECK {
+            body["claimed_success"] = Value::Bool(true);
+        }
         self.append(at, EventType::ToolError, session, call, body)?;
         let body = json!({
             "severity": finding.severity.word(), "phase": "tool", "errorType": shown(&finding.error_type),

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
-use unstuck_judge::vocabulary;
+use unstuck_judge::{DENIED_BY_CHECK, vocabulary};
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -86,6 +86,8 @@ pub struct Stats {
     pub denied: u64,
     /// Nobody knows how they ended.
     pub sealed: u64,
+    /// Failures that claimed success, and a check of what they did said otherwise.
+    pub check_failed: u64,
     /// Failures by the older word.
     pub error_types: BTreeMap<String, u64>,
     /// Failures by cause.
@@ -140,6 +142,7 @@ struct Counted<'r> {
     ended_at: u64,
     kind: &'r str,
     error_type: &'r str,
+    denied_by_check: bool,
     would_refuse: bool,
     false_alarm: bool,
     repeat: bool,
@@ -150,7 +153,7 @@ struct Counted<'r> {
 impl<'r> Counted<'r> {
     const COLUMNS: &'static str =
         "state, attempt, took_ms, ifnull(ended_at, asked_at), kind, error_type, rung_before,
-        repeat, recovered_at, call_print, charge IS NOT NULL, false_alarm";
+        repeat, recovered_at, call_print, charge IS NOT NULL, false_alarm, rule";
 
     /// Reads the columns, the first of which stands at 1.
     fn read(row: &'r Row<'_>) -> Result<Counted<'r>, rusqlite::Error> {
@@ -164,6 +167,7 @@ impl<'r> Counted<'r> {
             ended_at: number(4)?.unwrap_or(0),
             kind: text(5)?,
             error_type: text(6)?,
+            denied_by_check: text(13)? == DENIED_BY_CHECK,
             would_refuse: matches!(text(7)?, "deny" | "halt") || row.get(11)?,
             false_alarm: row.get::<_, Option<bool>>(12)? == Some(true),
             repeat: row.get(8)?,
@@ -205,6 +209,7 @@ impl Tally {
             return;
         }
         stats.failed += 1;
+        stats.check_failed += u64::from(call.denied_by_check);
         count(&mut stats.kinds, call.kind);
         count(&mut stats.error_types, call.error_type);
         let (took, untimed) = (call.took_ms.unwrap_or(0), u64::from(call.took_ms.is_none()));

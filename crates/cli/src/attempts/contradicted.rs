@@ -3,14 +3,14 @@
 //! server that is busy.
 
 use unstuck_judge::rules::Stream;
-use unstuck_judge::{Diagnosis, Effect, FixBy, Found, Kind, Observation, Outcome, Rules, Stage, suspicion};
+use unstuck_judge::{
+    DENIED_BY_CHECK, Diagnosis, Effect, FixBy, Found, Kind, Observation, Outcome, Rules, Stage, suspicion,
+};
 
 use super::work::{CheckResult, Tried};
 
-/// The name under which such failures are counted.
-const RULE: &str = "check.failed";
 /// What a person has to do about it, by its key.
-const ADVICE: &str = "fix-test";
+const ADVICE: &str = "do-not-believe";
 
 /// Turns a success that a check denies into the failure that it is.
 pub(super) fn look(tried: &mut Tried, rules: &Rules) {
@@ -19,10 +19,10 @@ pub(super) fn look(tried: &mut Tried, rules: &Rules) {
     let Some((checked, found)) = failed.filter(|_| is_claimed) else { return };
     let evidence = Found { text: format!("{}: {found}", checked.check), line: 1, stream: Stream::Merged };
     let own = Diagnosis {
-        kind: Kind::TestFailure,
+        kind: Kind::CheckFailed,
         stage: Some(Stage::Reported),
         confidence: 0.99,
-        rule: RULE.to_owned(),
+        rule: DENIED_BY_CHECK.to_owned(),
         evidence: Some(evidence),
         subject: None,
         transient: false,
@@ -108,7 +108,7 @@ mod tests {
     fn a_success_that_a_check_denies_is_a_failure_with_its_own_words() {
         check(0, &[], "0 not_an_error");
         check(0, &[Ok(())], "0 not_an_error");
-        check(0, &[Ok(()), Err("exit 1"), Err("exit 2")], "1 test_failure test -s app: exit 1");
+        check(0, &[Ok(()), Err("exit 1"), Err("exit 2")], "1 check_failed test -s app: exit 1");
     }
 
     #[test]
@@ -123,9 +123,9 @@ mod tests {
         check(fetch, "[1,", true, "network");
         check(fetch, busy, false, "server_error");
         check(fetch, "{\"message\":\"API rate limit exceeded\"}", false, "rate_limited");
-        check(fetch, "[]", false, "test_failure");
-        check("cat page.html", busy, false, "test_failure");
-        check("./tool", "[1,", true, "test_failure");
+        check(fetch, "[]", false, "check_failed");
+        check("cat page.html", busy, false, "check_failed");
+        check("./tool", "[1,", true, "check_failed");
     }
 
     #[test]

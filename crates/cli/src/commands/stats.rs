@@ -189,6 +189,14 @@ fn report(stats: &Stats, lang: Lang) -> String {
         Lang::En => en,
         Lang::Zh => zh,
     };
+    let check_failed = stats.check_failed;
+    if check_failed > 0 {
+        let share = percent(check_failed, *calls);
+        let _ = match lang {
+            Lang::En => writeln!(text, "claimed success, check failed: {check_failed} ({share})"),
+            Lang::Zh => writeln!(text, "声称成功但检查未通过：{check_failed}（{share}）"),
+        };
+    }
     if *failed > 0 {
         let _ = writeln!(text, "\n{}", say("Failures by errorType", "按 errorType 统计的失败"));
         for (word, count) in by_count(&stats.error_types) {
@@ -302,6 +310,7 @@ struct WireStats<'s> {
     denied: u64,
     sealed: u64,
     failure_rate: Option<f64>,
+    check_failed: u64,
     #[serde(rename = "errorTypes")]
     error_types: &'s BTreeMap<String, u64>,
     kinds: &'s BTreeMap<String, u64>,
@@ -351,6 +360,7 @@ impl<'s> WireStats<'s> {
             denied: stats.denied,
             sealed: stats.sealed,
             failure_rate: share(stats.failed, stats.calls),
+            check_failed: stats.check_failed,
             error_types: &stats.error_types,
             kinds: &stats.kinds,
             recovered: stats.recovered,

@@ -117,6 +117,35 @@ fn what_was_claimed_and_denied_is_in_the_timeline() {
     assert_eq!(failed["body"]["error"], "verify false: it exited with 1");
     assert_eq!(
         (&failed["body"]["kind"], &failed["body"]["retryable"]),
-        (&json!("test_failure"), &json!(false))
+        (&json!("check_failed"), &json!(false))
     );
+}
+
+#[test]
+fn claims_of_success_that_a_check_denied_are_counted_apart() {
+    let world = World::empty().with("bin/curl", "#!/bin/sh\nprintf '[1,'\n");
+    fs::set_permissions(world.path("bin/curl"), fs::Permissions::from_mode(0o755)).unwrap();
+    let lies = ["--session", "s", "--verify", "false"];
+    run(&world, &lies, "echo one");
+    run(&world, &lies, "echo two");
+    run(&world, &["--session", "s"], "exit 3");
+    run(&world, &["--session", "s", "--verify", "true"], "true");
+    // What was fetched and came in half is a failure of the network, and a claim all the same.
+    let half = ["run", "--session", "s", "--retries", "0", "--", "curl", "-s", "https://api.example/items"];
+    let path = format!("{}:{}", world.path("bin").display(), std::env::var("PATH").unwrap());
+    Said::by(world.command(&half).env("PATH", path).stdin(Stdio::null()).spawn().unwrap())
+        .complains(1, &["✗ network", "cut-json"]);
+    let stats = world.run(&["stats", "--json"], "").json();
+    let counts = ["calls", "completed", "failed", "check_failed"].map(|name| stats[name].as_u64().unwrap());
+    assert_eq!((counts, &stats["kinds"]["check_failed"]), ([5, 1, 4, 3], &json!(2)));
+    let told = world.run(&["stats"], "");
+    assert!(told.stdout().contains("\nclaimed success, check failed: 3 (60 %)\n"), "{told}");
+    let told = world.run(&["stats", "--lang", "zh"], "");
+    assert!(told.stdout().contains("\n声称成功但检查未通过：3（60 %）\n"), "{told}");
+    let told = world.run(&["log"], "");
+    assert!(
+        told.stdout().contains("claimed success: check_failed: verify false: it exited with 1"),
+        "{told}"
+    );
+    assert!(told.stdout().contains("claimed success: network: suspicion cut-json"), "{told}");
 }

@@ -192,7 +192,7 @@ fn remedy_for(kind: Kind, lang: Lang) -> Option<&'static str> {
 /// Is the output of such a failure all there is to say about it? A test or a build is run again after each change, and
 /// whoever does so need not be told twice.
 pub fn explains_itself(kind: Kind) -> bool {
-    matches!(kind, Kind::TestFailure | Kind::CodeError)
+    matches!(kind, Kind::TestFailure | Kind::CheckFailed | Kind::CodeError)
 }
 
 /// The text for a track and a rung: its own, that of the track it resembles, or the common one. What may pass by itself is

@@ -123,7 +123,8 @@ fn is_opaque(call: &Call, kind: Kind, text: &str) -> bool {
 /// How firmly the cause stands. A tool with named arguments answers the same arguments the same way, so even a cause
 /// without a name is certain there, as long as it does not come and go by itself.
 fn firmness(sight: &Sight, diagnosis: &Diagnosis) -> Firmness {
-    let steady = matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure);
+    let steady =
+        matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CheckFailed);
     let guessed = sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS;
     match preset::firmness(diagnosis.kind) {
         Firmness::Certain if diagnosis.transient || guessed => Firmness::Likely,
