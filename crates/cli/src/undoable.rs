@@ -4,6 +4,7 @@ use unstuck_judge::Lang;
 use unstuck_store::StoreError;
 use unstuck_vault::{Origin, Snapshot, SnapshotId};
 
+use crate::attempts;
 use crate::cellar::Cellar;
 use crate::exit::{Among, CommandError};
 use crate::whereabouts::Here;
@@ -106,7 +107,8 @@ impl Undoable {
         }
     }
 
-    /// The newest snapshot of the call with a number. Where the number was not known yet, its names tell.
+    /// The newest snapshot of the call with a number. Where the number was not known yet, its names tell; what we send
+    /// several times is saved once, before the first attempt.
     fn of_call(&self, cellar: &Cellar, number: i64) -> Result<Option<&Snapshot>, CommandError> {
         if let Some(found) = self.newest_of(|call, _, _| call == Some(number)) {
             return Ok(Some(found));
@@ -117,8 +119,10 @@ impl Undoable {
             Err(error) => return Err(error),
         };
         Ok(call.and_then(|asked| {
+            let first = attempts::first_attempt(&asked.key);
             self.newest_of(|call, key, session| {
-                call.is_none() && key == asked.key && session == asked.session
+                let is_named = key == asked.key || first.as_deref() == Some(key);
+                call.is_none() && is_named && session == asked.session
             })
         }))
     }

@@ -112,11 +112,36 @@ impl<'a> Logbook<'a> {
         Written { report, retry: answer.said.retry, kept: answer.kept }
     }
 
-    fn key(&self, number: u32) -> String {
+    /// The name of an attempt in the record.
+    pub(crate) fn key(&self, number: u32) -> String {
         format!("{}-{:016x}-{number}", self.terms.door, self.work)
     }
 
     fn who_at(&self, at: u64) -> Who {
         Who { at, ..self.who.clone() }
+    }
+}
+
+/// The name of the first attempt at the same piece of work; nothing where the name is none of ours.
+pub(crate) fn first_attempt(key: &str) -> Option<String> {
+    let (work, number) = key.rsplit_once('-')?;
+    let (_, id) = work.rsplit_once('-')?;
+    let is_ours = id.len() == 16 && id.bytes().all(|sign| sign.is_ascii_hexdigit());
+    (is_ours && number.parse::<u32>().is_ok()).then(|| format!("{work}-1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_attempts_at_a_piece_of_work_lead_to_the_first_one() {
+        let check =
+            |key: &str, first: Option<&str>| assert_eq!(first_attempt(key).as_deref(), first, "{key}");
+        check("run-0123456789abcdef-1", Some("run-0123456789abcdef-1"));
+        check("run-0123456789abcdef-12", Some("run-0123456789abcdef-1"));
+        check("toolu_01AbC", None);
+        check("call-7-2", None);
+        check("run-0123456789abcdef-x", None);
     }
 }

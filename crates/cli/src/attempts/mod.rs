@@ -18,7 +18,7 @@ use unstuck_judge::{Outcome, Rules};
 use unstuck_store::{Retry, Series};
 
 pub(crate) use edges::Edges;
-pub(crate) use logbook::Logbook;
+pub(crate) use logbook::{Logbook, first_attempt};
 pub(crate) use spoken::verify_line;
 pub(crate) use story::{Attempt, End, Story, WireStory};
 pub(crate) use work::{CheckResult, Checked, Hindrance, Tried, Turn, Work};
@@ -90,6 +90,7 @@ pub(crate) fn carry_out(
 ) -> Result<Story, CommandError> {
     let cleaner = cellar.cleaner();
     let mut logbook = Logbook::new(cellar, &cleaner, terms, ui.lang());
+    work.prepare(&logbook.key(1))?;
     let begun = Instant::now();
     let mut pause = Pause::new(terms.aloud, ui.lang());
     let mut attempts: Vec<Attempt> = Vec::new();

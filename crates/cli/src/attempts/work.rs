@@ -6,6 +6,8 @@ use std::time::Duration;
 use unstuck_judge::{Call, Diagnosis, Observation};
 use unstuck_wire::report::Report;
 
+use crate::exit::CommandError;
+
 /// A piece of work.
 pub(crate) trait Work {
     /// The call, as the judge sees it.
@@ -14,7 +16,13 @@ pub(crate) trait Work {
     /// What it is called in lines for people, in a few words.
     fn action(&self) -> String;
 
-    /// Makes one attempt.
+    /// Does what has to be done once before everything else, under the name that the first attempt has in the record. Where
+    /// that fails, nothing is sent.
+    fn prepare(&mut self, _first: &str) -> Result<(), CommandError> {
+        Ok(())
+    }
+
+    /// Makes one attempt. It stands in the record by now.
     fn attempt(&mut self, turn: &Turn<'_>) -> Tried;
 }
 

@@ -4,23 +4,22 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
-use unstuck_judge::{Call, Lang};
-use unstuck_vault::{GapReason, Held, Rebuildable, Wish};
+use unstuck_judge::{Call, Lang, Observation, Outcome};
+use unstuck_vault::{GapReason, Held, Origin, Rebuildable, Wish};
 
-use crate::at_risk;
+use crate::attempts::{self, Aloud, Logbook, Terms, Tried};
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
-use crate::lines;
 use crate::onlooker::Onlooker;
 use crate::protect::{self, LeftBecause, ProtectError, Protection, Removal, Rollback, Runs};
 use crate::removed::{self, counted};
 use crate::safe::Safe;
 use crate::snapshot_page::text;
 use crate::ui::Ui;
-use crate::whereabouts;
+use crate::{at_risk, knowledge, lines, whereabouts};
 
 /// Delete files and folders, and be able to undo it
 ///
@@ -65,7 +64,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RmArgs) -> Result<ExitSta
     let (paths, missing) = meant(&safe, cellar, args)?;
     let deleted = match paths.is_empty() {
         true => None,
-        false => Some(delete(safe, cellar, &paths, lang)?),
+        false => Some(recorded(safe, cellar, &paths, lang)?),
     };
     let texts = |paths: &[PathBuf]| paths.iter().map(|path| text(path)).collect();
     match (args.json, &deleted) {
@@ -82,14 +81,66 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RmArgs) -> Result<ExitSta
     Ok(ExitStatus::Success)
 }
 
-/// Saves it, and then deletes exactly what was saved. Where something of it stays, all of it does.
-fn delete<'a>(
+/// Deletes it as a call of its own, which stands in the timeline before anything is done.
+fn recorded<'a>(
     safe: Safe<'a>,
     cellar: &Cellar,
     paths: &[PathBuf],
     lang: Lang,
 ) -> Result<(Protection<'a>, Removal), CommandError> {
-    let mut saved = save(safe, cellar, paths, lang)?;
+    let words: Vec<String> = paths.iter().map(|path| text(path)).collect();
+    let line = format!("unstuck rm {}", lines::quoted(&words));
+    let call = Call::shell(&line);
+    let terms = Terms {
+        door: "rm",
+        agent: "main".to_owned(),
+        session: attempts::session("rm", None),
+        retries: None,
+        deadline: None,
+        limit: None,
+        idempotent: false,
+        aloud: Aloud::Nothing,
+    };
+    let cleaner = cellar.cleaner();
+    let mut logbook = Logbook::new(cellar, &cleaner, &terms, lang);
+    let key = logbook.key(1);
+    logbook.asked(1, &call, cellar::now());
+    let begun = Instant::now();
+    let runs = Runs { call: &call, key: &key, session: &terms.session, label: &line, has_checks: false };
+    let deleted = delete(safe, protect::origin(cellar, &runs, "rm"), paths, lang);
+    let (outcome, code, complaint) = match &deleted {
+        Ok(_) => (Outcome::Succeeded, 0, String::new()),
+        Err(error) => (Outcome::ReportedFailure, 1, format!("unstuck: {error}")),
+    };
+    let observation = Observation {
+        call,
+        outcome,
+        http_status: None,
+        stdout: Vec::new(),
+        stderr: complaint.into_bytes(),
+        merged: Vec::new(),
+    };
+    let (rules, _what_is_wrong_with_them_changes_nothing_here) = knowledge::load_quietly();
+    let tried = Tried {
+        diagnosis: rules.diagnose(&observation),
+        observation,
+        took: begun.elapsed(),
+        code,
+        checks: Vec::new(),
+        hindrance: None,
+    };
+    logbook.ended(&rules, 1, &tried, None, cellar::now());
+    deleted
+}
+
+/// Saves it, and then deletes exactly what was saved. Where something of it stays, all of it does.
+fn delete<'a>(
+    safe: Safe<'a>,
+    origin: Origin,
+    paths: &[PathBuf],
+    lang: Lang,
+) -> Result<(Protection<'a>, Removal), CommandError> {
+    let mut saved = save(safe, origin, paths, lang)?;
     let held: HashMap<PathBuf, Held> = saved.vault().held(saved.id(), None)?.into_iter().collect();
     let mut removal = Removal::default();
     for path in outermost(paths) {
@@ -160,25 +211,21 @@ fn named(written: &Path) -> Result<PathBuf, CommandError> {
 /// Saves all of it. Whatever is not held, for whatever reason, would be lost.
 fn save<'a>(
     safe: Safe<'a>,
-    cellar: &Cellar,
+    origin: Origin,
     paths: &[PathBuf],
     lang: Lang,
 ) -> Result<Protection<'a>, CommandError> {
-    let words: Vec<String> = paths.iter().map(|path| text(path)).collect();
-    let line = format!("unstuck rm {}", lines::quoted(&words));
-    let key = format!("rm-{:016x}", cellar::random());
-    let call = Call::shell(&line);
-    let runs = Runs { call: &call, number: None, key: &key, session: "rm", label: &line, has_checks: false };
     let wish = Wish {
         scopes: paths.to_vec(),
         rebuildable: Rebuildable::Taken,
         never: safe.never(),
-        origin: protect::origin(cellar, &runs, "rm"),
+        origin,
         note: String::new(),
         reserve: safe.reserve(),
         now: SystemTime::now(),
     };
-    let saved = Protection::take(lang, safe, &wish, Rollback::Never)?;
+    let mut saved = Protection::take(lang, safe, &wish, Rollback::Never)?;
+    saved.tell();
     let saved = saved.holding_all(|gap| gap.reason != GapReason::Special)?;
     let onlooker = Onlooker::new(lang);
     let since = saved.vault().differences(saved.id(), &[], &onlooker)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use unstuck_exec::{Ending, Job, Run};
 use unstuck_judge::rules::Stream;
-use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Observation, Outcome, Rules, nature};
+use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Lang, Observation, Outcome, Rules, nature};
 
 use crate::attempts::{
     self, ATTEMPT_VARIABLE, Aloud, Edges, Hindrance, SESSION_VARIABLE, Story, Terms, Tried, Turn, Work,
@@ -90,13 +90,8 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RunArgs) -> Result<ExitSt
         aloud: if args.quiet { Aloud::Nothing } else { Aloud::Lines },
     };
     let checks = Checks::new(&args.checks, ui.lang())?;
-    let has_checks = checks.is_asked_for();
-    let mut work = CommandWork::new(args, &rules, cellar.settings.output(), checks);
-    let (call, key) = (work.call(), format!("run-{:016x}", cellar::random()));
-    let runs =
-        Runs { call: &call, number: None, key: &key, session: &terms.session, label: &work.line, has_checks };
-    let protection = Protection::before(ui.lang(), cellar, &args.protect, &runs)?;
-    work.baseline = work.checks.before();
+    let protector = Protector { cellar, args: &args.protect, session: &terms.session, lang: ui.lang() };
+    let mut work = CommandWork::new(args, &rules, cellar.settings.output(), checks, protector);
     let mut story = attempts::carry_out(ui, cellar, &rules, &terms, &mut work)?;
     // A shell would say it, so that it is said even where nothing else is.
     let mut said = work.complaint.take().map(|complaint| complaint + "\n").unwrap_or_default();
@@ -105,7 +100,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RunArgs) -> Result<ExitSt
     }
     // Whoever called needs the command's own exit code, even where nobody reads our explanation.
     let _nobody_left_to_tell = ui.remark(&said);
-    if let Some(protection) = protection {
+    if let Some(protection) = work.protection.take() {
         settle(ui, protection, &mut story);
     }
     if args.json {
@@ -131,6 +126,15 @@ fn settle(ui: &mut Ui, mut protection: Protection<'_>, story: &mut Story) {
     };
 }
 
+/// Saves files before a command runs.
+#[derive(Clone, Copy)]
+struct Protector<'a> {
+    cellar: &'a Cellar,
+    args: &'a ProtectArgs,
+    session: &'a str,
+    lang: Lang,
+}
+
 /// A command as something that can be sent, and sent again.
 struct CommandWork<'a> {
     words: &'a [OsString],
@@ -140,6 +144,9 @@ struct CommandWork<'a> {
     rules: &'a Rules,
     kept: OutputSettings,
     checks: Checks,
+    protector: Protector<'a>,
+    /// What was saved before the first attempt.
+    protection: Option<Protection<'a>>,
     /// How things were before the first attempt.
     baseline: Baseline,
     /// Why it could not be started.
@@ -147,7 +154,13 @@ struct CommandWork<'a> {
 }
 
 impl<'a> CommandWork<'a> {
-    fn new(args: &'a RunArgs, rules: &'a Rules, kept: OutputSettings, checks: Checks) -> CommandWork<'a> {
+    fn new(
+        args: &'a RunArgs,
+        rules: &'a Rules,
+        kept: OutputSettings,
+        checks: Checks,
+        protector: Protector<'a>,
+    ) -> CommandWork<'a> {
         let words: Vec<String> =
             args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         CommandWork {
@@ -157,6 +170,8 @@ impl<'a> CommandWork<'a> {
             rules,
             kept,
             checks,
+            protector,
+            protection: None,
             baseline: Baseline::default(),
             complaint: None,
         }
@@ -188,7 +203,19 @@ impl Work for CommandWork<'_> {
         self.action.map_or_else(|| nature::approach(&self.call()), str::to_owned)
     }
 
+    fn prepare(&mut self, first: &str) -> Result<(), CommandError> {
+        let Protector { cellar, args, session, lang } = self.protector;
+        let has_checks = self.checks.is_asked_for();
+        let runs = Runs { call: &self.call(), key: first, session, label: &self.line, has_checks };
+        self.protection = Protection::before(lang, cellar, args, &runs)?;
+        self.baseline = self.checks.before();
+        Ok(())
+    }
+
     fn attempt(&mut self, turn: &Turn<'_>) -> Tried {
+        if let Some(protection) = self.protection.as_mut().filter(|_| turn.number == 1) {
+            protection.tell();
+        }
         let mut reading = self.rules.read().at(cellar::now());
         let [mut stdout, mut stderr, mut merged] =
             [(); 3].map(|()| Edges::new(self.kept.head, self.kept.tail));

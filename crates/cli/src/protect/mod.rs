@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use unstuck_judge::{Call, Lang, risk};
+use unstuck_store::NAME_MAX;
 use unstuck_vault::{
     Choice, Gap, Origin, Rebuildable, Restored, Snapshot, SnapshotId, Vault, VaultError, Wish,
 };
@@ -68,8 +69,7 @@ impl ProtectArgs {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Runs<'a> {
     pub(crate) call: &'a Call,
-    /// Its number in the timeline; nothing while it is not recorded.
-    pub(crate) number: Option<i64>,
+    /// The name of its first attempt.
     pub(crate) key: &'a str,
     pub(crate) session: &'a str,
     /// It in one line.
@@ -84,6 +84,8 @@ pub(crate) struct Protection<'a> {
     vault: Vault,
     snapshot: Snapshot,
     rollback: Rollback,
+    /// Does the timeline know of it?
+    is_told: bool,
 }
 
 /// What became of what was saved.
@@ -146,8 +148,13 @@ impl<'a> Protection<'a> {
         let taken = safe.take(&vault, wish, &onlooker).map_err(CommandError::from);
         onlooker.end();
         let snapshot = taken.inspect_err(|error| safe.note_failed(error))?;
-        safe.finish(&vault, Some(Done::Taken(&snapshot)));
-        Ok(Protection { safe, vault, snapshot, rollback })
+        Ok(Protection { safe, vault, snapshot, rollback, is_told: false })
+    }
+
+    /// Tells the timeline of it, where the call that it is for must stand by now: then they belong together.
+    pub(crate) fn tell(&mut self) {
+        self.is_told = true;
+        self.safe.finish(&self.vault, Some(Done::Taken(&self.snapshot)));
     }
 
     /// Fails where something is missing that must not be.
@@ -162,11 +169,15 @@ impl<'a> Protection<'a> {
     /// Nothing is done after all. What was saved for it goes, so that no undo takes what others do meanwhile for its work.
     pub(crate) fn given_up(&self, why: ProtectError) -> CommandError {
         self.drop_snapshots(&[self.snapshot.id]);
-        why.into()
+        let why = why.into();
+        if !self.is_told {
+            self.safe.note_failed(&why);
+        }
+        why
     }
 
     fn drop_snapshots(&self, ids: &[SnapshotId]) {
-        if self.vault.remove(ids, &Onlooker::new(Lang::En)).is_ok() {
+        if self.vault.remove(ids, &Onlooker::new(Lang::En)).is_ok() && self.is_told {
             self.safe.note_removed(ids, Why::Drop);
         }
     }
@@ -279,10 +290,12 @@ impl<'a> Protection<'a> {
 /// A snapshot that belongs to a call, so that an undo finds it.
 pub(crate) fn origin(cellar: &Cellar, runs: &Runs<'_>, row: &str) -> Origin {
     let cleaner = cellar.cleaner();
+    // As they stand in the timeline.
+    let [key, session] = [runs.key, runs.session].map(|name| cleaner.name(name, NAME_MAX).to_string());
     Origin::Call {
-        call: runs.number,
-        key: runs.key.to_owned(),
-        session: runs.session.to_owned(),
+        call: None,
+        key,
+        session,
         row: row.to_owned(),
         label: cleaner.line(runs.label, LABEL_MAX).to_string(),
     }

@@ -74,7 +74,7 @@ fn before<'a>(
     line: &str,
 ) -> Result<Option<Protection<'a>>, CommandError> {
     let call = Call::shell(line);
-    let runs = Runs { call: &call, number: None, key: "k", session: "s", label: line, has_checks: true };
+    let runs = Runs { call: &call, key: "k", session: "s", label: line, has_checks: true };
     Protection::before(Lang::En, cellar, &args(words), &runs)
 }
 

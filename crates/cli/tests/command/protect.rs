@@ -140,3 +140,20 @@ fn files_are_saved_once_before_all_attempts() {
     assert_eq!(told["snapshots"], json!(["s1"]));
     assert_eq!(fs::read_to_string(world.path("app/a")).unwrap(), "good\n");
 }
+
+#[test]
+fn the_number_of_any_attempt_in_the_timeline_takes_it_back() {
+    let script = "echo more >> a; echo 'failed to parse response: missing field' >&2; exit 3";
+    for number in ["#1", "2"] {
+        let world = project().with("app/a", "good\n");
+        let said = run(&world, &["--idempotent", "--retries", "1", "--protect", "a"], script);
+        assert_eq!(fs::read_to_string(world.path("app/a")).unwrap(), "good\nmore\nmore\n", "{said}");
+        let events = world.run(&["log", "--json"], "").json_lines();
+        let saved = events.iter().find(|event| event["event"] == "snapshot:taken");
+        let saved = saved.unwrap_or_else(|| panic!("{events:?}"));
+        assert_eq!((&saved["call"], &saved["body"]["snapshot"]), (&json!(1), &json!("s1")), "{events:?}");
+        let undone = world.run_in("app", &["undo", number]);
+        assert_eq!(undone.exit, 0, "{undone}");
+        assert_eq!(fs::read_to_string(world.path("app/a")).unwrap(), "good\n");
+    }
+}

@@ -210,3 +210,34 @@ fn what_the_timeline_says_of_it_names_the_paths() {
     assert!(of("snapshot:taken")["body"].to_string().contains("unstuck rm "), "{events:?}");
     assert_eq!(of("snapshot:restored")["body"]["why"], "undo");
 }
+
+#[test]
+fn it_is_a_call_of_its_own_and_its_number_brings_everything_back() {
+    let world = project().with("app/a", "a").with("app/b", "b");
+    world.run_in("app", &["rm", "a"]);
+    world.run_in("app", &["rm", "b"]);
+    let events = world.run(&["log", "--json"], "").json_lines();
+    let of_first: Vec<&str> = events
+        .iter()
+        .filter(|event| event["call"] == 1)
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(of_first, ["tool:start", "snapshot:taken", "tool:end"], "{events:?}");
+    let shown = world.run(&["show", "1"], "");
+    assert!(shown.stdout().contains("unstuck rm ") && shown.stdout().contains("`unstuck undo 1`"), "{shown}");
+    let undone = world.run_in("app", &["undo", "#1"]);
+    assert_eq!(undone.exit, 0, "{undone}");
+    assert!(world.path("app/a").exists() && !world.path("app/b").exists());
+}
+
+#[test]
+fn one_that_was_refused_by_the_safe_is_a_failed_call() {
+    let world = project().with("app/a", "a");
+    let said = world.run_in("app", &["rm", "a", "--set", "vault.min-free=1TB"]);
+    said.complains(125, &["bytes are needed"]);
+    let events = world.run(&["log", "--json"], "").json_lines();
+    let failed = events.iter().find(|event| event["event"] == "tool:error");
+    let failed = failed.unwrap_or_else(|| panic!("{events:?}"));
+    assert_eq!(failed["call"], 1);
+    assert!(failed["body"]["call"]["label"].as_str().unwrap().starts_with("unstuck rm "), "{failed}");
+}
