@@ -171,11 +171,16 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         ui.prefer(settings.language().people);
         return commands::doctor::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
     }
-    if let Command::Run(args) = &cli.command {
+    if let Command::Run(_) | Command::Http(_) = &cli.command {
         // A mistake of ours or in our settings is no reason not to run what somebody else needs.
         let (settings, mistakes) = Settings::load_leniently(&around, &flags);
         ui.prefer(settings.language().people);
-        return commands::run::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
+        let cellar = Cellar::leniently(&around, settings, mistakes);
+        for mistake in cellar.mistakes() {
+            let told = mistake.in_words(ui.lang());
+            let _nobody_left_to_tell = ui.remark(&format!("unstuck: {told}\n"));
+        }
+        return hand_over(ui, &cellar, &cli.command);
     }
     let settings = Settings::load(&around, &flags);
     if let Ok(settings) = &settings {

@@ -75,8 +75,7 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RunArgs) -> Result<ExitStatus, CommandError> {
     let (rules, mistakes) = knowledge::load_quietly();
-    let settings = cellar.mistakes().iter().map(|mistake| mistake.in_words(ui.lang()));
-    for mistake in settings.chain(mistakes).collect::<Vec<_>>() {
+    for mistake in mistakes {
         let _nobody_left_to_tell = ui.remark(&format!("unstuck: {mistake}\n"));
     }
     let terms = Terms {

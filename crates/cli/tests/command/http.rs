@@ -236,7 +236,19 @@ fn other_statuses_are_welcome_where_they_are_named() {
     assert_eq!(verified(&said), ["success success 404"], "{said}");
     let (said, _) =
         check(&["GET", "--expect", "200"], vec![answers("202 Accepted", &[], "later")], (1, "", 1));
-    said.complains(1, &["expect 200", "202 Accepted"]);
+    said.complains(1, &["check_failed", "expect 200", "202 Accepted"]);
+}
+
+#[test]
+fn a_mistake_in_the_settings_is_told_and_keeps_nothing_from_being_sent() {
+    let server = Server::that(vec![answers("200 OK", &[], "hello")]);
+    let world = World::empty().with("config/unstuck/config.toml", "[store]\nkeep-evnts = \"1d\"\n");
+    let said = world.run(&["http", "GET", &server.at("/items")], "");
+    assert_eq!(said.stdout(), "hello", "{said}");
+    said.complains(0, &["store.keep-evnts"]);
+    let told = world.command(&["log"]).env("XDG_CONFIG_HOME", world.path("none")).spawn().unwrap();
+    let told = Said::by(told);
+    assert!(told.stdout().contains("GET http://") && told.stdout().contains("/items\n"), "{told}");
 }
 
 #[test]
