@@ -108,6 +108,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) heard: Listener,
     /// What `--verify` commands find in their environment, as the attempt did.
     pub(crate) variables: &'a [(OsString, OsString)],
+    /// When they have to be done at the latest, where somebody said so.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Checks {
@@ -206,7 +208,8 @@ impl Checks {
             if all.iter().any(Checked::has_failed) {
                 break;
             }
-            all.push(verify::run(command, self.verify_timeout, seen.variables, lang));
+            let patience = verify::Patience { limit: self.verify_timeout, until: seen.until };
+            all.push(verify::run(command, patience, seen.variables, lang));
         }
         all
     }

@@ -38,7 +38,7 @@ fn looked_at(line: &str, words: &[&str]) -> Vec<Checked> {
         Ending::Signalled(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => None,
     };
     let variables = [(OsString::from("UNSTUCK_ATTEMPT"), OsString::from("2"))];
-    checks.look(&baseline, Seen { exit_code, heard, variables: &variables })
+    checks.look(&baseline, Seen { exit_code, heard, variables: &variables, until: None })
 }
 
 /// What was found, a line for each check: `-` where it holds.
@@ -178,7 +178,7 @@ fn a_success_that_says_otherwise_is_doubted() {
     let output =
         b"running 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out\n";
     heard.feed(Stream::Stdout, output);
-    let seen = Seen { exit_code: Some(0), heard, variables: &[] };
+    let seen = Seen { exit_code: Some(0), heard, variables: &[], until: None };
     let [doubt] = &checks.look(&checks.before(), seen)[..] else { panic!("one doubt") };
     assert_eq!(doubt.check, "suspicion no-tests.cargo");
     let CheckResult::Failed { found } = &doubt.result else { panic!("{doubt:?}") };
@@ -188,7 +188,7 @@ fn a_success_that_says_otherwise_is_doubted() {
         let checks = Checks::new(&args(words), Lang::En).unwrap();
         let mut heard = checks.listen(&Call::shell("cargo test typo"));
         heard.feed(Stream::Stdout, output);
-        let seen = Seen { exit_code: Some(0), heard, variables: &[] };
+        let seen = Seen { exit_code: Some(0), heard, variables: &[], until: None };
         assert!(checks.look(&checks.before(), seen).iter().all(|checked| !checked.has_failed()));
     }
     assert_eq!(looked_at(fetch, &[]), []);

@@ -1,8 +1,8 @@
-//! Runs a command that looks whether the work was done. It has a time limit of its own, reads nothing, and what it prints is
-//! shown only where it fails.
+//! Runs a command that looks whether the work was done. It has a time limit of its own, ends with the whole run
+//! at the latest, reads nothing, and what it prints is shown only where it fails.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unstuck_exec::{Ending, Job};
 use unstuck_judge::Lang;
@@ -17,7 +17,42 @@ const LINES: usize = 3;
 /// The most of a line.
 const LINE_MAX: usize = 200;
 
-pub(super) fn run(command: &str, limit: Duration, variables: &[(OsString, OsString)], lang: Lang) -> Checked {
+/// How long it may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// At most so long.
+    pub(super) limit: Duration,
+    /// And until then, where all of the run has to be over by then.
+    pub(super) until: Option<Instant>,
+}
+
+impl Patience {
+    /// How long it may take from now on, and whether it is the end of all of it that comes first.
+    fn now(self) -> (Duration, bool) {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        match left.filter(|left| *left < self.limit) {
+            Some(left) => (left, true),
+            None => (self.limit, false),
+        }
+    }
+}
+
+pub(super) fn run(
+    command: &str,
+    patience: Patience,
+    variables: &[(OsString, OsString)],
+    lang: Lang,
+) -> Checked {
+    let (limit, is_deadline) = patience.now();
+    let check = format!("verify {command}");
+    if limit.is_zero() {
+        let found = match lang {
+            Lang::En => "it was not made, the deadline had passed",
+            Lang::Zh => "没有进行，已超过期限",
+        };
+        let result = CheckResult::Failed { found: found.to_owned() };
+        return Checked { check, result, took: Duration::ZERO };
+    }
     let mut job = Job::new("sh", ["-c", command]).without_input().capture_only().timeout(limit);
     for (name, value) in variables {
         job = job.with_variable(name, value);
@@ -33,6 +68,8 @@ pub(super) fn run(command: &str, limit: Duration, variables: &[(OsString, OsStri
         (Ending::Exited(code), Lang::Zh) => Some(format!("退出码为 {code}")),
         (Ending::Signalled(signal), Lang::En) => Some(format!("signal {signal} ended it")),
         (Ending::Signalled(signal), Lang::Zh) => Some(format!("被信号 {signal} 终止")),
+        (Ending::TimedOut, Lang::En) if is_deadline => Some("it was not done before the deadline".to_owned()),
+        (Ending::TimedOut, Lang::Zh) if is_deadline => Some("在期限之前没有完成".to_owned()),
         (Ending::TimedOut, Lang::En) => Some(format!("it was not done within {}", span(limit))),
         (Ending::TimedOut, Lang::Zh) => Some(format!("在 {} 内没有完成", span(limit))),
         (Ending::NotFound, Lang::En) => Some("there is no `sh` to run it".to_owned()),
@@ -48,7 +85,7 @@ pub(super) fn run(command: &str, limit: Duration, variables: &[(OsString, OsStri
             CheckResult::Failed { found }
         }
     };
-    Checked { check: format!("verify {command}"), result, took: run.took }
+    Checked { check, result, took: run.took }
 }
 
 fn span(limit: Duration) -> String {

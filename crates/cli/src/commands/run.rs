@@ -1,7 +1,7 @@
 //! `unstuck run`: runs a command, explains how it failed, and runs it again where that may help.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unstuck_exec::{Ending, Job, Run};
 use unstuck_judge::rules::Stream;
@@ -148,6 +148,9 @@ struct CommandWork<'a> {
     protection: Option<Protection<'a>>,
     /// How things were before the first attempt.
     baseline: Baseline,
+    deadline: Option<Duration>,
+    /// When all of it has to be over, the checks too.
+    until: Option<Instant>,
     /// Why it could not be started.
     complaint: Option<String>,
 }
@@ -172,6 +175,8 @@ impl<'a> CommandWork<'a> {
             protector,
             protection: None,
             baseline: Baseline::default(),
+            deadline: args.deadline,
+            until: None,
             complaint: None,
         }
     }
@@ -208,6 +213,7 @@ impl Work for CommandWork<'_> {
         let runs = Runs { call: &self.call(), key: first, session, label: &self.line, has_checks };
         self.protection = Protection::before(lang, cellar, args, &runs)?;
         self.baseline = self.checks.before();
+        self.until = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
         Ok(())
     }
 
@@ -255,7 +261,8 @@ impl Work for CommandWork<'_> {
         let variables =
             [(ATTEMPT_VARIABLE, turn.number.to_string()), (SESSION_VARIABLE, turn.session.to_owned())]
                 .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let checks = self.checks.look(&self.baseline, Seen { exit_code, heard, variables: &variables });
+        let seen = Seen { exit_code, heard, variables: &variables, until: self.until };
+        let checks = self.checks.look(&self.baseline, seen);
         let diagnosis = match exit_code.filter(|code| *code != 0) {
             Some(code) if self.checks.accepts(code) => as_expected(),
             Some(_) | None => self.rules.conclude(reading, &call, outcome, None),

@@ -137,7 +137,7 @@ impl<'a> Fetch<'a> {
                 return ending
                     .cut_short(Mishap::broken("transfer closed within the JSON".to_owned()), &outlet);
             }
-            let seen = Seen { exit_code: Some(0), heard: heard.listener, variables: &[] };
+            let seen = Seen { exit_code: Some(0), heard: heard.listener, variables: &[], until: None };
             ending.checks.extend(checks.look(&checks.before(), seen));
             if ending.checks.iter().any(Checked::has_failed) {
                 ending.code = 1;

@@ -76,6 +76,16 @@ fn a_verify_command_that_hangs_is_ended() {
 }
 
 #[test]
+fn a_verify_command_ends_with_the_deadline_of_all_of_it() {
+    let begun = Instant::now();
+    let said = run(&World::empty(), &["--verify", "sleep 60", "--deadline", "1s"], "true");
+    said.complains(1, &["verify sleep 60: it was not done before the deadline"]);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{said}");
+    let in_time = ["--verify", "sleep 0.1", "--deadline", "60s"];
+    assert_eq!(run(&World::empty(), &in_time, "true").exit, 0);
+}
+
+#[test]
 fn a_verify_command_knows_the_attempt_and_its_session() {
     let world = World::empty();
     let words = ["--session", "mine", "--verify", "test \"$UNSTUCK_ATTEMPT $UNSTUCK_SESSION_ID\" = '1 mine'"];

@@ -222,10 +222,8 @@ impl Court<'_> {
 /// What a failure of the same intent counts for. A tool that looks at the same thing for another reason finds the same;
 /// everywhere else other words may make a difference.
 pub(super) fn intent_track(sight: &Sight, kind: Kind) -> Track {
-    let vague = matches!(
-        kind,
-        Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CheckFailed | Kind::CodeError
-    );
+    let vague =
+        matches!(kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CheckFailed | Kind::CodeError);
     let same_anyway = sight.speaker == Speaker::Tool && sight.manner == Manner::Looks && !vague;
     if same_anyway { Track::Repeat } else { Track::Variant }
 }
