@@ -120,6 +120,9 @@ fn settle(ui: &mut Ui, mut protection: Protection<'_>, story: &mut Story) {
         Ok(RolledBack::Yes(restored)) => Some(restored.kept.is_empty()),
         Err(error) => {
             ui.complain(&error);
+            if has_failed {
+                let _nobody_left_to_tell = ui.remark(&protection.by_hand(ui.lang()));
+            }
             has_failed.then_some(false)
         }
     };

@@ -240,6 +240,7 @@ impl<'a> Protection<'a> {
 
     /// Records how things were left, so that what others change from now on is told apart from it.
     pub(crate) fn conclude(&mut self, lang: Lang) -> Result<(), CommandError> {
+        let _only_the_onlooker_hears = signals_are_heard();
         let onlooker = Onlooker::new(lang);
         let (now, reserve) = (SystemTime::now(), self.safe.reserve());
         let concluded = self.vault.conclude(self.snapshot.id, now, reserve, &onlooker);
@@ -251,6 +252,7 @@ impl<'a> Protection<'a> {
 
     /// Brings back what was there before, and nothing that anybody changed since. The failed state is saved first.
     pub(crate) fn roll_back(&self, lang: Lang) -> Result<Restored, CommandError> {
+        let _only_the_onlooker_hears = signals_are_heard();
         let onlooker = Onlooker::new(lang);
         let restored = self.vault.undo(self.snapshot.id, &self.everything(), &onlooker);
         onlooker.end();
@@ -278,13 +280,23 @@ impl<'a> Protection<'a> {
         Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
-    fn by_hand(&self, lang: Lang) -> String {
+    /// How a person takes it back. Where nobody knows how things were left, that has to be wanted whatever was changed since.
+    pub(crate) fn by_hand(&self, lang: Lang) -> String {
         let id = self.snapshot.id;
+        let anyway = if self.snapshot.concluded { "" } else { " --force" };
         match lang {
-            Lang::En => format!("what it changed is still there; take it back: `unstuck undo {id}`\n"),
-            Lang::Zh => format!("它所做的改动仍在；撤销：`unstuck undo {id}`\n"),
+            Lang::En => {
+                format!("what it changed is still there; take it back: `unstuck undo {id}{anyway}`\n")
+            }
+            Lang::Zh => format!("它所做的改动仍在；撤销：`unstuck undo {id}{anyway}`\n"),
         }
     }
+}
+
+/// While it is there, Ctrl-C is for the onlooker, who lets the safe leave everything whole: after a command has run, it would
+/// end us at once.
+fn signals_are_heard() -> io::Result<unstuck_exec::Watch> {
+    unstuck_exec::Watch::start()
 }
 
 /// A snapshot that belongs to a call, so that an undo finds it.

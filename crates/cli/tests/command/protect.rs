@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -156,4 +156,81 @@ fn the_number_of_any_attempt_in_the_timeline_takes_it_back() {
         assert_eq!(undone.exit, 0, "{undone}");
         assert_eq!(fs::read_to_string(world.path("app/a")).unwrap(), "good\n");
     }
+}
+
+#[test]
+fn whoever_is_asked_decides() {
+    for (answer, expected) in [("y", "good"), ("n", "bad\n"), ("", "bad\n")] {
+        let world = project().with("app/a", "good");
+        let words = ["run", "--protect", "a", "--rollback", "ask", "--", "sh", "-c", "echo bad > a; exit 7"];
+        let Some(mut person) = world.person("app", &words) else { return };
+        person.sees("bring back what was there before? [y/N]");
+        person.types(&format!("{answer}\n"));
+        let (screen, exit) = person.waits();
+        assert_eq!((exit, &*fs::read_to_string(world.path("app/a")).unwrap()), (7, expected), "{screen}");
+    }
+}
+
+#[test]
+fn what_somebody_changed_since_is_kept_and_named() {
+    let world = project().with("app/out/a", "good").with("app/out/b", "good");
+    let script = "echo bad > out/a; echo bad > out/b; exit 7";
+    let words = ["run", "--protect", "out", "--rollback", "ask", "--", "sh", "-c", script];
+    let Some(mut person) = world.person("app", &words) else { return };
+    person.sees("bring back what was there before? [y/N]");
+    fs::write(world.path("app/out/b"), "mended by hand").unwrap();
+    person.types("y\n");
+    let (screen, exit) = person.waits();
+    let read = |path: &str| fs::read_to_string(world.path(path)).unwrap();
+    assert_eq!((exit, &*read("app/out/a"), &*read("app/out/b")), (7, "good", "mended by hand"), "{screen}");
+    assert!(screen.contains("out/b"), "{screen}");
+}
+
+/// Interrupts a run at different moments after its command failed, while its files are brought back.
+#[test]
+fn an_interrupted_rollback_leaves_all_or_nothing_and_can_be_made_up_for() {
+    let world = project();
+    let names: Vec<String> = (0..600).map(|number| format!("app/out/{number}")).collect();
+    fs::create_dir_all(world.path("app/out")).unwrap();
+    let write_all = |text: &str| names.iter().for_each(|name| fs::write(world.path(name), text).unwrap());
+    let contents = || {
+        let mut texts: Vec<String> =
+            names.iter().map(|name| fs::read_to_string(world.path(name)).unwrap_or_default()).collect();
+        texts.sort();
+        texts.dedup();
+        texts
+    };
+    let script = "for f in out/*; do echo bad > $f; done; touch ../failed; exit 7";
+    let words = ["run", "--json", "--protect", "out", "--rollback", "on-failure", "--", "sh", "-c", script];
+    let mut ended_whole = 0;
+    for moment in [0, 50, 150, 300] {
+        write_all("good");
+        let _gone = fs::remove_file(world.path("failed"));
+        let child =
+            world.command(&words).current_dir(world.path("app")).stdin(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        while !world.path("failed").exists() && begun.elapsed() < Duration::from_secs(30) {
+            thread::sleep(Duration::from_millis(2));
+        }
+        thread::sleep(Duration::from_millis(moment));
+        let id = child.id().to_string();
+        let _may_have_ended = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        let said = Said::by(child);
+        let left = contents();
+        assert!(left == ["good"] || left == ["bad\n"], "{moment} ms: {left:?}\n{said}");
+        // Before it begins, and when it is done, Ctrl-C ends us as it ends every program.
+        let told = said.stderr().lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+        match told {
+            Some(told) => {
+                ended_whole += 1;
+                assert_eq!((&told["rolled_back"], said.exit), (&json!(left == ["good"]), 7), "{said}");
+            }
+            None => assert_eq!(said.exit, 130, "{said}"),
+        }
+        if left == ["bad\n"] {
+            let made_up = world.run_in("app", &["undo", "--force"]);
+            assert_eq!((contents(), made_up.exit), (vec!["good".to_owned()], 0), "{said}\n{made_up}");
+        }
+    }
+    assert!(ended_whole > 0, "every one of them was cut off");
 }

@@ -487,8 +487,7 @@ fn every_key_of_the_json_is_documented() {
 #[test]
 fn on_a_terminal_the_wait_is_shown_while_it_lasts() {
     let world = flaky();
-    let words = format!("'{NO_NETWORK}'");
-    let args = ["run", "--idempotent", "--", "sh", "flaky.sh", "2", &words];
+    let args = ["run", "--idempotent", "--", "sh", "flaky.sh", "2", NO_NETWORK];
     let Some(said) = world.at_terminal(&args) else { return };
     let shown = String::from_utf8_lossy(&said.stdout).into_owned();
     let live: Vec<&str> = shown.split("\r\x1b[K").filter(|line| line.starts_with("network: ")).collect();
