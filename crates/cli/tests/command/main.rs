@@ -43,6 +43,7 @@ mod restore;
 mod rm;
 mod rules;
 mod run;
+mod run_faults;
 mod safe_upkeep;
 mod saved_before;
 mod show;

@@ -1,0 +1,160 @@
+//! What can go wrong around a command that is run: nothing to read, nowhere to write, a full disk, a clock that jumps.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::world::{Said, World};
+
+/// The JSON that comes last on standard error.
+#[track_caller]
+fn story(said: &Said) -> Value {
+    serde_json::from_str(said.stderr().lines().last().unwrap())
+        .unwrap_or_else(|error| panic!("{error}:\n{said}"))
+}
+
+/// Runs it by a shell that prepares the ground; `$UNSTUCK` is the program.
+fn by_shell(world: &World, script: &str) -> Said {
+    let ours = world.command(&[]);
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(world.path("")).env_clear();
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("UNSTUCK", ours.get_program()).stdin(Stdio::null());
+    Said::by(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
+#[test]
+fn a_command_without_any_standard_input_runs() {
+    let said = by_shell(&World::empty(), "exec \"$UNSTUCK\" run --json -- sh -c 'cat; echo went on' <&-");
+    assert_eq!((said.stdout(), said.exit), ("went on\n", 0), "{said}");
+}
+
+#[test]
+fn the_exit_code_is_kept_where_there_is_no_standard_output_or_error() {
+    let world = World::empty();
+    let ran = |redirected: &str| {
+        let said =
+            by_shell(&world, &format!("exec \"$UNSTUCK\" run -- sh -c 'touch ran; exit 7' {redirected}"));
+        assert_eq!(said.exit, 7, "{redirected}: {said}");
+        fs::remove_file(world.path("ran")).unwrap();
+    };
+    ran(">&-");
+    ran("2>&-");
+    ran(">&- 2>&-");
+    ran("<&- >&- 2>&-");
+}
+
+/// The variable that hands the session on is longer than the argument that names it.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_too_long_for_the_system_cannot_be_started_and_that_is_said() {
+    let session = "s".repeat(128 * 1024 - 8);
+    let said = World::empty().run(&["run", "--session", &session, "--", "true"], "");
+    said.complains(126, &["unstuck: true: ", "too long"]);
+}
+
+#[test]
+fn a_word_with_a_zero_byte_can_be_given_to_no_program_and_that_is_said() {
+    let settings = "[agent.mine]\nprogram = \"echo\"\nargs = [\"{prompt}\"]\n";
+    let world = World::empty().with("config/unstuck/config.toml", settings);
+    let said = world.run(&["agent", "mine", "--", "-"], "one\0two");
+    let told: Value = serde_json::from_str(said.stdout()).unwrap();
+    assert_eq!(
+        (said.exit, &told["result"], &told["kind"]),
+        (126, &Value::Null, &json!("validation")),
+        "{said}"
+    );
+    assert!(said.stderr().contains("nul byte"), "{said}");
+}
+
+/// What every test of a full disk expects: the command runs, what it prints passes, and it is retried.
+#[track_caller]
+fn nothing_is_lost_but_the_record(said: &Said) {
+    assert_eq!((said.stdout.len(), said.exit), (3_000_000, 3), "{}", said.stderr());
+    let told = story(said);
+    assert_eq!((&told["kind"], &told["retries"]), (&json!("parse_error"), &json!(1)), "{told}");
+}
+
+const LOUD: &str = "run --json --idempotent -- sh -c \
+    'head -c 1500000 /dev/zero; echo failed to parse response: missing field >&2; exit 3'";
+
+#[test]
+fn where_no_file_may_grow_everything_passes_and_only_the_record_is_lost() {
+    let said = by_shell(&World::empty(), &format!("trap '' XFSZ; ulimit -f 0; exec \"$UNSTUCK\" {LOUD}"));
+    nothing_is_lost_but_the_record(&said);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_the_disk_of_the_store_is_full_everything_passes_and_only_the_record_is_lost() {
+    let world = World::empty().with("state/x", "");
+    let mounts = |then: &str| format!("unshare --mount sh -c 'mount -t tmpfs -o size=32k tmpfs state{then}'");
+    if !by_shell(&world, &mounts("")).stderr.is_empty() {
+        return; // Whoever may not mount anything cannot fill a disk of their own.
+    }
+    fs::write(world.path("loud.sh"), format!("exec \"$UNSTUCK\" {LOUD}\n")).unwrap();
+    let filled =
+        " && ! cat /dev/zero > state/full 2>/dev/null; UNSTUCK_STORE_STATE_DIR=$PWD/state exec sh loud.sh";
+    nothing_is_lost_but_the_record(&by_shell(&world, &mounts(filled)));
+}
+
+/// Makes every look at the time of day differ by hours from the one before, in both directions.
+const JUMPING_CLOCK: &str = "
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long jump(void) { static long looks; return ++looks % 2 ? 7200 : -3600; }
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    long failed = syscall(SYS_clock_gettime, clock, time);
+    if (!failed && clock == CLOCK_REALTIME) time->tv_sec += jump();
+    return failed;
+}
+int gettimeofday(struct timeval *time, void *zone) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    time->tv_sec = now.tv_sec;
+    time->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+";
+
+/// Builds it; nothing where this machine has no compiler.
+fn jumping_clock(folder: &Path) -> Option<std::path::PathBuf> {
+    let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
+    fs::write(&source, JUMPING_CLOCK).unwrap();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    built.ok().filter(|status| status.success()).map(|_| library)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clock_that_jumps_changes_no_wait_no_limit_and_no_time_that_something_took() {
+    let world = World::empty();
+    let Some(clock) = jumping_clock(&world.path("")) else { return };
+    let run = |words: &[&str]| {
+        let begun = Instant::now();
+        let mut command = world.command(&[&["run", "--json", "--idempotent"], words].concat());
+        let said = Said::by(command.env("LD_PRELOAD", &clock).stdin(Stdio::null()).spawn().unwrap());
+        assert!(begun.elapsed() < Duration::from_secs(30), "{said}");
+        let told = story(&said);
+        assert!(told["duration_ms"].as_u64().unwrap() < 30_000, "{told}");
+        told
+    };
+    let cut = "echo 'failed to parse response: missing field' >&2; exit 3";
+    let told = run(&["--deadline", "20m", "--", "sh", "-c", cut]);
+    assert_eq!((&told["retries"], &told["exit_code"]), (&json!(1), &json!(3)), "{told}");
+    let told = run(&["--deadline", "2s", "--retries", "0", "--", "sleep", "60"]);
+    assert_eq!(told["exit_code"], json!(124), "{told}");
+    let told = run(&["--timeout", "300ms", "--retries", "0", "--", "sleep", "60"]);
+    assert_eq!(told["exit_code"], json!(124), "{told}");
+    let took = world.run(&["stats", "--json"], "").json();
+    assert_eq!(took["calls"], json!(4), "{took}");
+    let calls = world.run(&["log", "--json"], "").json_lines();
+    let times: Vec<u64> = calls.iter().filter_map(|event| event["body"]["took_ms"].as_u64()).collect();
+    assert!(times.len() == 4 && times.iter().all(|took| *took < 30_000), "{times:?}");
+}
