@@ -62,7 +62,7 @@ pub(super) static BUILT_IN: Policy = Policy {{
     jitter: Jitter::{jitter},
     spread: {spread},
     hints: HintRules {{ longest_wait: {hint_wait}, longest_believed: {hint_believed} }},
-    budget: BudgetRules {{ max: {max}, regain: {regain} }},
+    budget: BudgetRules {{ max: {max}, regain: {regain}, refund_percent: {refund} }},
     breaker: BreakerRules {{
         window: {window},
         least_calls: {least_calls},
@@ -70,7 +70,13 @@ pub(super) static BUILT_IN: Policy = Policy {{
         open: {open},
         longest_open: {longest_open},
     }},
-    past_yield: YieldRules {{ least_tries: {tries}, give_up_percent: {give_up}, good_enough_percent: {good} }},
+    past_yield: YieldRules {{
+        least_tries: {tries},
+        give_up_percent: {give_up},
+        good_enough_percent: {good},
+        worth_more_percent: {more},
+        probe_after: {probe_after},
+    }},
 }};
 ",
         tools = limits(file.tools.iter()),
@@ -81,6 +87,7 @@ pub(super) static BUILT_IN: Policy = Policy {{
         hint_believed = time(said(hints.longest_believed, "hints.longest_believed")?),
         max = said(budget.max, "budget.max")?,
         regain = said(budget.regain, "budget.regain")?,
+        refund = said(budget.refund_percent, "budget.refund_percent")?.0,
         window = said(breaker.window, "breaker.window")?.0,
         least_calls = said(breaker.least_calls, "breaker.least_calls")?.0,
         trip = said(breaker.trip_percent, "breaker.trip_percent")?.0,
@@ -89,6 +96,8 @@ pub(super) static BUILT_IN: Policy = Policy {{
         tries = said(past.least_tries, "past_yield.least_tries")?,
         give_up = said(past.give_up_percent, "past_yield.give_up_percent")?.0,
         good = said(past.good_enough_percent, "past_yield.good_enough_percent")?.0,
+        more = said(past.worth_more_percent, "past_yield.worth_more_percent")?.0,
+        probe_after = time(said(past.probe_after, "past_yield.probe_after")?),
     ))
 }
 
@@ -101,8 +110,9 @@ fn row(cells: &KindTable) -> String {
     let second = Span(Duration::from_secs(1));
     let minute = Span(Duration::from_secs(60));
     format!(
-        "KindRow {{ retries: {}, first_wait: {}, longest_wait: {}, limit_growth: LimitFactor({}), cost: {} }}",
+        "KindRow {{ retries: {}, most_retries: {}, first_wait: {}, longest_wait: {}, limit_growth: LimitFactor({}), cost: {} }}",
         cells.retries.map_or(0, |retries| retries.0),
+        cells.most_retries.or(cells.retries).map_or(0, |retries| retries.0),
         time(cells.first_wait.unwrap_or(second)),
         time(cells.longest_wait.unwrap_or(minute)),
         cells.limit_growth.map_or(1_000, |growth| growth.0),

@@ -1,5 +1,5 @@
-//! The brakes of the retry policy, kept between processes: a budget and a breaker for each session and tool, and what past
-//! retries achieved for each cause and tool. The policy itself is the judge's.
+//! The brakes of the retry policy, kept between processes: a budget and a breaker for each session and tool. The policy itself
+//! is the judge's.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,19 +8,15 @@ use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 use unstuck_judge::Kind;
 use unstuck_judge::retry::{
-    Ask, Breaker, BreakerEvent, Budget, Decision, LimitFactor, PastYield, Policy, StopReason,
+    Ask, Breaker, BreakerEvent, Budget, Decision, Experience, LimitFactor, Policy, StopReason,
 };
 use unstuck_wire::time;
 
 use crate::entry::{Ended, RetryAsk, Retrying};
 use crate::event::EventType;
 use crate::pack::{Pack, packed, unpacked};
+use crate::past_retries::Rows;
 use crate::record::Clerk;
-
-/// After this long without news, what is known of past yield counts half.
-const FADES_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
-/// More halvings than this leave nothing.
-const MOST_FADES: u64 = 16;
 
 /// Whether a failed call should be sent again by whoever runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,25 +75,35 @@ pub(crate) fn pull(
         },
         None => so_far(clerk.connection, attempt, asked.call_print.as_str())?,
     };
-    let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
-    let cost = ended.finding.as_ref().map(|finding| policy.row(finding.kind).cost);
-    let (budget, breaker) = tell(clerk, attempt, &policy, &[name("budget"), name("breaker")], cost, at)?;
-    let yield_of = |kind: Kind| format!("yield/{kind}/{}", asked.tool);
-    if let (Some(kind), Some(retry)) = (so_far.failed_before, so_far.retries_made.checked_sub(1)) {
-        let past = past(clerk.connection, &yield_of(kind), at)?;
-        let worked = ended.finding.is_none();
-        let past = past.with(retry, so_far.waited, worked);
-        put(clerk.connection, &yield_of(kind), None, at, &past)?;
-    }
-    let Some(finding) = &ended.finding else { return Ok(None) };
-    let past = past(clerk.connection, &yield_of(finding.kind), at)?;
     let elapsed = match &ask.series {
         Some(series) => series.elapsed,
+        None if so_far.retries_made == 0 => Duration::from_millis(at.saturating_sub(attempt.asked_at)),
         None => {
             let begun = first_asked(clerk.connection, attempt, asked.call_print.as_str())?;
             Duration::from_millis(at.saturating_sub(begun))
         }
     };
+    // A kind that is never retried is healed by a change, which says nothing about waits.
+    let healing =
+        so_far.failed_before.filter(|kind| so_far.retries_made > 0 && policy.row(*kind).retries > 0);
+    if let Some(kind) = healing {
+        let sent = elapsed.saturating_sub(Duration::from_millis(at.saturating_sub(attempt.asked_at)));
+        Rows::of(kind, asked).count(clerk.connection, sent, ended.finding.is_none(), at)?;
+    }
+    let past = match &ended.finding {
+        Some(finding) => Rows::of(finding.kind, asked).read(clerk.connection, at)?,
+        None => Experience::NONE,
+    };
+    let end = match &ended.finding {
+        Some(finding) => End::Failed { cost: policy.cost(finding.kind, &past, elapsed) },
+        None => {
+            let each = healing.map_or(0, |kind| policy.row(kind).cost);
+            End::Succeeded { healed: each.saturating_mul(so_far.retries_made.into()) }
+        }
+    };
+    let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
+    let (budget, breaker) = tell(clerk, attempt, &policy, &[name("budget"), name("breaker")], end, at)?;
+    let Some(finding) = &ended.finding else { return Ok(None) };
     let retry = decide(
         &policy,
         ask,
@@ -153,7 +159,7 @@ pub fn retry_without_memory(ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
             deadline: deadline(&policy, ask),
             budget: Budget::full(&policy.budget),
             breaker: Breaker::NEW,
-            past: &PastYield::NONE,
+            past: &Experience::NONE,
             now: ended.asked.who.at,
             draw: ask.draw,
         },
@@ -170,7 +176,9 @@ fn decide(policy: &Policy, ask: &RetryAsk, question: &Ask<'_>) -> Retry {
         Decision::Retry { wait, limit_factor } => {
             let (retries, _) = policy.retries(question.kind, question.tool, question.agent);
             let attempt = u32::from(question.retries_made).saturating_add(2);
-            Retry::Again { wait, attempt, of: u32::from(retries) + 1, limit_factor }
+            // Where experience speaks for more, there are more.
+            let of = attempt.max(u32::from(retries) + 1);
+            Retry::Again { wait, attempt, of, limit_factor }
         }
     }
 }
@@ -187,31 +195,39 @@ fn deadline(policy: &Policy, ask: &RetryAsk) -> Duration {
     ask.series.and_then(|series| series.deadline).unwrap_or(policy.deadline)
 }
 
-/// Tells budget and breaker, and says so in the timeline where one of them turns. `cost` is that of a failure; a failure
-/// that costs nothing says nothing about the far side.
+/// How an attempt ended, as the budget sees it.
+#[derive(Clone, Copy)]
+enum End {
+    /// It made up for failures that had cost so much.
+    Succeeded { healed: u32 },
+    /// It costs so much; a failure that costs nothing says nothing about the far side.
+    Failed { cost: u32 },
+}
+
+/// Tells budget and breaker, and says so in the timeline where one of them turns.
 fn tell(
     clerk: &Clerk<'_>,
     attempt: &Attempt,
     policy: &Policy,
     [budget_name, breaker_name]: &[String; 2],
-    cost: Option<u32>,
+    end: End,
     at: u64,
 ) -> Result<(Budget, Breaker), rusqlite::Error> {
     let (connection, session, call) = (clerk.connection, attempt.session, attempt.call);
-    let budget = get(connection, budget_name)?.map_or(Budget::full(&policy.budget), |(_, budget)| budget);
-    let breaker = get(connection, breaker_name)?.map_or(Breaker::NEW, |(_, breaker)| breaker);
-    let (new_budget, event) = match cost {
-        None => (budget.succeeded(&policy.budget), Some(BreakerEvent::Passed)),
-        Some(0) => (budget, None),
-        Some(cost) => (budget.failed(cost), Some(BreakerEvent::Failed)),
+    let budget = get(connection, budget_name)?.unwrap_or(Budget::full(&policy.budget));
+    let breaker = get(connection, breaker_name)?.unwrap_or(Breaker::NEW);
+    let (new_budget, event) = match end {
+        End::Succeeded { healed } => (budget.succeeded(healed, &policy.budget), Some(BreakerEvent::Passed)),
+        End::Failed { cost: 0 } => (budget, None),
+        End::Failed { cost } => (budget.failed(cost), Some(BreakerEvent::Failed)),
     };
     let asked = breaker.step(BreakerEvent::Asked, attempt.asked_at, &policy.breaker);
     let new_breaker = event.map_or(asked, |event| asked.step(event, at, &policy.breaker));
     if new_budget != budget {
-        put(connection, budget_name, Some(session), at, &new_budget)?;
+        put(connection, budget_name, session, at, &new_budget)?;
     }
     if new_breaker != breaker {
-        put(connection, breaker_name, Some(session), at, &new_breaker)?;
+        put(connection, breaker_name, session, at, &new_breaker)?;
     }
     let allows = |budget: Budget| budget.allows_retry(&policy.budget);
     if allows(budget) != allows(new_budget) {
@@ -224,15 +240,6 @@ fn tell(
         clerk.append(at, EventType::Breaker, session, call, body)?;
     }
     Ok((new_budget, new_breaker))
-}
-
-/// What past retries achieved; what lies long back counts less.
-fn past(connection: &Connection, name: &str, now: u64) -> Result<PastYield, rusqlite::Error> {
-    let Some((at, mut past)) = get::<PastYield>(connection, name)? else { return Ok(PastYield::NONE) };
-    for _ in 0..(now.saturating_sub(at) / FADES_AFTER_MS).min(MOST_FADES) {
-        past = past.faded();
-    }
-    Ok(past)
 }
 
 /// How far the attempts at a call are, as far as the record tells.
@@ -273,18 +280,18 @@ fn first_asked(connection: &Connection, attempt: &Attempt, call_print: &str) -> 
     Ok(first.map_or(attempt.asked_at, i64::unsigned_abs))
 }
 
-fn get<T: Pack>(connection: &Connection, name: &str) -> Result<Option<(u64, T)>, rusqlite::Error> {
-    let row: Option<(i64, Vec<u8>)> = connection
-        .prepare_cached("SELECT at, body FROM brake WHERE name = ?1")?
-        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+fn get<T: Pack>(connection: &Connection, name: &str) -> Result<Option<T>, rusqlite::Error> {
+    let body: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT body FROM brake WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
         .optional()?;
-    Ok(row.and_then(|(at, body)| Some((at.unsigned_abs(), unpacked(&body)?))))
+    Ok(body.and_then(|body| unpacked(&body)))
 }
 
 fn put(
     connection: &Connection,
     name: &str,
-    session: Option<i64>,
+    session: i64,
     at: u64,
     value: &impl Pack,
 ) -> Result<(), rusqlite::Error> {

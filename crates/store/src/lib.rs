@@ -26,6 +26,7 @@ mod life;
 mod migrate;
 mod mode;
 mod pack;
+mod past_retries;
 mod problem;
 mod problem_state;
 mod problems;

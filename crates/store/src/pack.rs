@@ -254,12 +254,13 @@ impl Pack for Breaker {
 /// Past yield, count by count.
 impl Pack for PastYield {
     fn pack(&self, into: &mut Vec<u8>) {
-        self.tallies.as_flattened().iter().for_each(|tally| (tally.tried, tally.worked).pack(into));
+        self.at.pack(into);
+        self.tallies.iter().for_each(|tally| (tally.tried, tally.worked).pack(into));
     }
 
     fn unpack(from: &mut &[u8]) -> Option<PastYield> {
-        let mut past = PastYield::NONE;
-        for tally in past.tallies.as_flattened_mut() {
+        let mut past = PastYield { at: Pack::unpack(from)?, ..PastYield::NONE };
+        for tally in &mut past.tallies {
             let (tried, worked) = Pack::unpack(from)?;
             *tally = Tally { tried, worked };
         }

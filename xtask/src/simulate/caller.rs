@@ -16,6 +16,8 @@ use crate::dice::Dice;
 pub struct Ended {
     /// In which session of the machine.
     pub session: usize,
+    /// Of which program.
+    pub program: u8,
     /// How many retries of the call were made before its end, this one included.
     pub retries: u8,
     /// When the first attempt was sent.

@@ -4,6 +4,8 @@ use crate::dice::Dice;
 
 /// Calls of one session; then budget, breaker and token bucket begin anew.
 const SESSION: usize = 50;
+/// Programs through which a client calls.
+const PROGRAMS: u64 = 4;
 
 /// How much is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,8 @@ pub struct Wanted {
     pub client: usize,
     /// In which of the client's sessions.
     pub session: usize,
+    /// Through which program.
+    pub program: u8,
     /// When, in milliseconds.
     pub at: u64,
     /// Does it change something anew each time?
@@ -47,7 +51,8 @@ pub fn draw(size: Size, writing: u64, seed: u64) -> Vec<Wanted> {
         for nth in 0..size.calls {
             at += (-(1.0 - unit(&mut dice)).ln() * size.pace as f64) as u64;
             let writes = dice.below(100) < writing;
-            all.push(Wanted { number: all.len(), client, session: nth / SESSION, at, writes });
+            let program = fixed(seed, [4, client as u64, nth as u64]).below(PROGRAMS) as u8;
+            all.push(Wanted { number: all.len(), client, session: nth / SESSION, program, at, writes });
         }
     }
     all

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use unstuck_judge::Kind;
-use unstuck_judge::retry::{Ask, Breaker, BreakerEvent, Budget, Decision, PastYield, Policy};
+use unstuck_judge::retry::{Ask, Breaker, BreakerEvent, Budget, Decision, Experience, PastYield, Policy};
 
 use super::caller::{Caller, Ended, Next, draw};
 use super::failure::Read;
@@ -24,8 +24,9 @@ pub struct Ours<'a> {
     memory: Memory,
     /// Of each session.
     brakes: HashMap<usize, (Budget, Breaker)>,
-    /// Of the machine, over all sessions. Runs here last less than a day, so nothing fades.
-    past: HashMap<Kind, PastYield>,
+    /// Of the machine, over all sessions: of each kind of failure, and of each kind and program. Runs here last less than a
+    /// week, so nothing fades.
+    past: HashMap<(Kind, Option<u8>), PastYield>,
 }
 
 impl<'a> Ours<'a> {
@@ -37,25 +38,38 @@ impl<'a> Ours<'a> {
     /// Tells the brakes how an attempt ended. A failure that costs nothing says nothing about the far side.
     fn tell(&mut self, ended: &Ended, failed: Option<Kind>) -> (Budget, Breaker) {
         let rules = self.policy;
+        let past = failed.map_or(Experience::NONE, |kind| self.experience(kind, ended.program));
         let new = (Budget::full(&rules.budget), Breaker::NEW);
         let (budget, breaker) = self.brakes.entry(ended.session).or_insert(new);
         *breaker = breaker.step(BreakerEvent::Asked, ended.sent, &rules.breaker);
-        match failed.map(|kind| rules.row(kind).cost) {
+        match failed.map(|kind| self.policy.cost(kind, &past, Duration::from_millis(ended.now - ended.begun)))
+        {
             Some(0) => {}
             Some(cost) => {
                 *budget = budget.failed(cost);
                 *breaker = breaker.step(BreakerEvent::Failed, ended.now, &rules.breaker);
             }
             None => {
-                *budget = budget.succeeded(&rules.budget);
+                let healed =
+                    ended.before.map_or(0, |(_, kind)| rules.row(kind).cost * u32::from(ended.retries));
+                *budget = budget.succeeded(healed, &rules.budget);
                 *breaker = breaker.step(BreakerEvent::Passed, ended.now, &rules.breaker);
             }
         }
-        if let (Memory::Kept, Some((waited, kind))) = (self.memory, ended.before) {
-            let past = self.past.entry(kind).or_insert(PastYield::NONE);
-            *past = past.with(ended.retries - 1, waited, failed.is_none());
+        if let (Memory::Kept, Some((_, kind))) = (self.memory, ended.before) {
+            let after = Duration::from_millis(ended.sent - ended.begun);
+            for whose in [Some(ended.program), None] {
+                let past = self.past.entry((kind, whose)).or_insert(PastYield::NONE);
+                *past = past.with(after, failed.is_none(), ended.now);
+            }
         }
         (*budget, *breaker)
+    }
+
+    /// What is known of past retries. There is only one tool here.
+    fn experience(&self, kind: Kind, program: u8) -> Experience {
+        let past = |whose| self.past.get(&(kind, whose)).copied().unwrap_or(PastYield::NONE);
+        Experience { whom: past(Some(program)), tool: past(None), kind: past(None) }
     }
 }
 
@@ -66,6 +80,7 @@ impl Caller for Ours<'_> {
 
     fn failed(&mut self, ended: &Ended, read: Read, dice: &mut Dice) -> Next {
         let (budget, breaker) = self.tell(ended, Some(read.kind));
+        let past = self.experience(read.kind, ended.program);
         let decision = self.policy.decide(&Ask {
             kind: read.kind,
             may_repeat: read.may_repeat,
@@ -77,7 +92,7 @@ impl Caller for Ours<'_> {
             deadline: self.policy.deadline,
             budget,
             breaker,
-            past: self.past.get(&read.kind).unwrap_or(&PastYield::NONE),
+            past: &past,
             now: ended.now,
             draw: draw(dice),
         });

@@ -75,6 +75,7 @@ pub fn play(
         let (call, state): (Wanted, &mut Open) = (wanted[number], &mut open[number]);
         let ended = Ended {
             session: call.session,
+            program: call.program,
             retries: state.retries,
             begun: call.at,
             sent: state.sent,

@@ -42,6 +42,9 @@ const fn chance(per_mille: u64) -> Trouble {
     Trouble::Chance { per_mille, faces: PASSING }
 }
 
+/// One attempt in ten, by chance.
+const RARELY: Trouble = Trouble::Chance { per_mille: 100, faces: UNAVAILABLE };
+
 const fn outages(lasts: u64, every: u64) -> Trouble {
     Trouble::Outages { lasts, every, faces: AWAY }
 }
@@ -216,6 +219,58 @@ pub const ALL: &[Scenario] = &[
             most: 25 * SECOND,
             faces: UNAVAILABLE,
         }],
+    },
+    Scenario {
+        name: "heals-8s",
+        title: "Failures that pass after 8 seconds",
+        told: "One call in ten is answered with 503 until 7 to 9 seconds have passed since it was first sent; the table waits for a \
+               second first.",
+        writing: 0,
+        troubles: &[Trouble::HealsAfter {
+            per_mille: 100,
+            least: 7 * SECOND,
+            most: 9 * SECOND,
+            faces: UNAVAILABLE,
+        }],
+    },
+    Scenario {
+        name: "one-program",
+        title: "One program that never heals",
+        told: "Of one program in four every third call is answered with 503 however often it is sent; of all attempts of the others one in ten is, by chance.",
+        writing: 0,
+        troubles: &[
+            Trouble::Of { program: 0, trouble: &Trouble::Broken { per_mille: 333, faces: UNAVAILABLE } },
+            Trouble::Of { program: 1, trouble: &RARELY },
+            Trouble::Of { program: 2, trouble: &RARELY },
+            Trouble::Of { program: 3, trouble: &RARELY },
+        ],
+    },
+    Scenario {
+        name: "half-late",
+        title: "Two programs, one of which needs half a minute",
+        told: "Calls of one program fail with 503, one in five, and pass after 25 to 35 seconds; those of another fail for 2 seconds; the \
+               others work.",
+        writing: 0,
+        troubles: &[
+            Trouble::Of {
+                program: 0,
+                trouble: &Trouble::HealsAfter {
+                    per_mille: 200,
+                    least: 25 * SECOND,
+                    most: 35 * SECOND,
+                    faces: UNAVAILABLE,
+                },
+            },
+            Trouble::Of {
+                program: 1,
+                trouble: &Trouble::HealsAfter {
+                    per_mille: 200,
+                    least: SECOND,
+                    most: 2 * SECOND,
+                    faces: UNAVAILABLE,
+                },
+            },
+        ],
     },
     Scenario {
         name: "after-outage",

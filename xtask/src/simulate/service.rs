@@ -20,6 +20,8 @@ pub enum Trouble {
     Broken { per_mille: u64, faces: &'static [Failure] },
     /// A call that fails at first works again so long after it was first sent, and not before.
     HealsAfter { per_mille: u64, least: u64, most: u64, faces: &'static [Failure] },
+    /// This happens to one program alone.
+    Of { program: u8, trouble: &'static Trouble },
     /// Each client has so many calls in a window of time; does the server say when the next one begins?
     Throttled { calls: u32, window: u64, tells: bool },
     /// So many of a thousand calls take so long, each time.
@@ -133,6 +135,10 @@ impl Service {
                     false => Hit::Missed,
                 }
             }
+            Trouble::Of { program, trouble } => match sent.wanted.program == program {
+                true => self.hit(*trouble, place, sent, took),
+                false => Hit::Missed,
+            },
             Trouble::Throttled { calls, window, tells } => {
                 let (now, made) = &mut self.windows[sent.wanted.client];
                 if *now != sent.at / window {

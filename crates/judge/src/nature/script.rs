@@ -284,24 +284,42 @@ fn operands(command: &Command) -> impl Iterator<Item = &str> {
 
 /// Program, sub-command and first target of the command that is the script's main work.
 pub(super) fn approach(script: &Script) -> String {
+    main_work(script).map_or_else(String::new, with_target)
+}
+
+/// Program, sub-command and `hosts` of the script's main work. Where it names no host and its program is not known, what it
+/// runs says more than the program.
+pub(crate) fn partner(script: &Script, hosts: &str) -> String {
+    let Some(main) = main_work(script) else { return String::new() };
+    let known = commands::known(main);
+    match (hosts.is_empty(), known.found) {
+        (false, _) => format!("{} {hosts}", known.key),
+        (true, true) => known.key,
+        (true, false) => with_target(main),
+    }
+}
+
+fn with_target(main: &Command) -> String {
+    let key = commands::known(main).key;
+    match operands(main).next() {
+        Some(target) => format!("{key} {}", shorter(target.lines().next().unwrap_or_default())),
+        None => key,
+    }
+}
+
+/// The command that is the script's main work.
+fn main_work(script: &Script) -> Option<&Command> {
     let works: Vec<&Command> = workers(script).filter(|command| command.role == Role::Plain).collect();
     let is_work = |command: &&&Command| {
         let known = traits(command);
         !known.quiet && !known.reader
     };
     // The strongest work is the last that is no mere look; a script of looks is known by its first.
-    let Some(main) = works
+    works
         .iter()
         .rev()
         .find(is_work)
         .or_else(|| works.iter().find(|command| !traits(command).quiet))
         .or(works.first())
-    else {
-        return String::new();
-    };
-    let key = commands::known(main).key;
-    match operands(main).next() {
-        Some(target) => format!("{key} {}", shorter(target.lines().next().unwrap_or_default())),
-        None => key,
-    }
+        .copied()
 }

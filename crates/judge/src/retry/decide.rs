@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::backoff::Draw;
 use super::breaker::{Breaker, Gate};
 use super::budget::Budget;
-use super::past_yield::PastYield;
+use super::experience::{self, Advice, Experience};
 use super::policy::{LimitFactor, LimitedBy, Policy};
 use crate::kind::{Kind, vocabulary};
 
@@ -53,9 +53,9 @@ pub struct Ask<'a> {
     pub budget: Budget,
     /// The breaker, after it was told of this failure.
     pub breaker: Breaker,
-    /// What past retries of this cause at this host achieved.
-    pub past: &'a PastYield,
-    /// The time by the breaker's clock, in milliseconds.
+    /// What past retries of such failures achieved.
+    pub past: &'a Experience,
+    /// The time by the clock of breaker and experience, in milliseconds.
     pub now: u64,
     /// A throw of the dice.
     pub draw: Draw,
@@ -124,7 +124,7 @@ impl Policy {
         let stop = |why, wait: Duration| Decision::Stop { why, come_back_after: Some(wait.max(LEAST_PAUSE)) };
 
         let (retries, limited_by) = self.retries(ask.kind, ask.tool, ask.agent);
-        if ask.retries_made >= retries {
+        if ask.retries_made >= retries && !self.gets_more(ask, planned) {
             return match (retries, limited_by) {
                 (0, LimitedBy::Kind) => match planned {
                     Planned::Own(_) | Planned::InVain(_) => never(StopReason::NotRetryable),
@@ -155,15 +155,35 @@ impl Policy {
         Decision::Retry { wait, limit_factor: self.row(ask.kind).limit_growth.for_retry(ask.retries_made) }
     }
 
-    /// Plans the wait by the matrix, as past yield corrects it.
-    fn own_wait(&self, ask: &Ask<'_>) -> Planned {
-        let backoff = self.backoff(ask.kind);
-        let wait = backoff.wait(ask.retries_made, ask.last_wait, ask.draw);
-        let advice = ask.past.advice(ask.retries_made, wait, &self.past_yield);
-        match advice.apply(wait, ask.draw) {
-            Some(wait) => Planned::Own(wait.min(backoff.cap)),
-            None => Planned::InVain(wait),
+    /// What a failure takes from the budget, `elapsed` after the first attempt began. One that experience expects to stay is no
+    /// news of the far side, and is not sent again: it costs the other calls nothing.
+    pub fn cost(&self, kind: Kind, past: &Experience, elapsed: Duration) -> u32 {
+        let row = self.row(kind);
+        let (wait, cap) = (row.first_wait, row.longest_wait);
+        let planned = experience::Planned { elapsed, wait, cap, retries_made: u8::MAX, now: 0 };
+        match past.advice(&planned, &self.past_yield) {
+            Advice::Stop(_) => 0,
+            Advice::AsPlanned | Advice::Wait { .. } => row.cost,
         }
+    }
+
+    /// Plans the wait by the matrix, as experience corrects it.
+    fn own_wait(&self, ask: &Ask<'_>) -> Planned {
+        let cap = self.backoff(ask.kind).cap;
+        let wait = self.backoff(ask.kind).wait(ask.retries_made, ask.last_wait, ask.draw);
+        match ask.past.advice(&in_time(ask, wait, cap), &self.past_yield).apply(wait, ask.draw) {
+            Ok(wait) => Planned::Own(wait.min(cap)),
+            Err(_) => Planned::InVain(wait),
+        }
+    }
+
+    /// Says whether a call gets one more retry than the matrix allows at first, because such retries were seen to help.
+    fn gets_more(&self, ask: &Ask<'_>, planned: Planned) -> bool {
+        let (_, limited_by) = self.retries(ask.kind, ask.tool, ask.agent);
+        let cap = self.row(ask.kind).longest_wait;
+        ask.retries_made < self.most_retries(ask.kind, ask.tool, ask.agent)
+            && limited_by == LimitedBy::Kind
+            && ask.past.is_worth_more(&in_time(ask, planned.wait(), cap), &self.past_yield)
     }
 
     /// Plans the wait that the server asked for. It is spread upwards only: everyone else was told the same time.
@@ -174,6 +194,10 @@ impl Policy {
             false => Planned::TooLong(said),
         }
     }
+}
+
+fn in_time(ask: &Ask<'_>, wait: Duration, cap: Duration) -> experience::Planned {
+    experience::Planned { elapsed: ask.elapsed, wait, cap, retries_made: ask.retries_made, now: ask.now }
 }
 
 /// The wait that a retry would take.

@@ -40,6 +40,7 @@ pub struct PolicyFile {
 #[serde(deny_unknown_fields)]
 pub struct KindTable {
     pub retries: Option<Retries>,
+    pub most_retries: Option<Retries>,
     pub first_wait: Option<Span>,
     pub longest_wait: Option<Span>,
     pub limit_growth: Option<Growth>,
@@ -58,6 +59,7 @@ pub struct HintTable {
 pub struct BudgetTable {
     pub max: Option<u32>,
     pub regain: Option<u32>,
+    pub refund_percent: Option<Percent>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -76,6 +78,8 @@ pub struct YieldTable {
     pub least_tries: Option<u32>,
     pub give_up_percent: Option<Percent>,
     pub good_enough_percent: Option<Percent>,
+    pub worth_more_percent: Option<Percent>,
+    pub probe_after: Option<Span>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

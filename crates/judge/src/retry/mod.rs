@@ -7,16 +7,20 @@ mod backoff;
 mod breaker;
 mod budget;
 mod decide;
+mod experience;
 mod file;
 mod past_yield;
 mod policy;
 #[cfg(test)]
 mod tests;
+mod whom;
 
 pub use backoff::{Backoff, Dice, Draw, Jitter};
 pub use breaker::{Breaker, BreakerEvent, BreakerRules, Gate, Recent};
 pub use budget::{Budget, BudgetRules};
 pub use decide::{Ask, Decision, MayRepeat, StopReason};
+pub use experience::{Advice, Experience, Seen, YieldRules};
 pub use file::{MOST_RETRIES, PolicyError};
-pub use past_yield::{Advice, PastYield, Tally, YieldRules};
+pub use past_yield::{PastYield, SPANS, Tally};
 pub use policy::{HintRules, KindRow, LimitFactor, LimitedBy, Policy};
+pub use whom::whom;

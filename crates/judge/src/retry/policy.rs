@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::backoff::{Backoff, Jitter};
 use super::breaker::BreakerRules;
 use super::budget::BudgetRules;
+use super::experience::YieldRules;
 use super::file::{self, JitterWord, PolicyError, Retries};
-use super::past_yield::YieldRules;
 use crate::kind::Kind;
 
 include!(concat!(env!("OUT_DIR"), "/retry.rs"));
@@ -17,8 +17,10 @@ include!(concat!(env!("OUT_DIR"), "/retry.rs"));
 /// What the retries of one kind look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KindRow {
-    /// How many retries at most.
+    /// How many retries at most, as long as experience does not speak for more.
     pub retries: u8,
+    /// How many retries at most where it does.
+    pub most_retries: u8,
     /// The wait before the first retry; zero means at once.
     pub first_wait: Duration,
     /// The longest wait, after jitter.
@@ -117,7 +119,10 @@ impl Policy {
                 PolicyError::at(text, word.span().start, format!("`{}` is not a kind", word.get_ref()))
             })?;
             let row = &mut policy.kinds[kind as usize];
+            // Whoever says how many there are does not want more of them.
+            let most = cells.most_retries.or(cells.retries);
             set(&mut row.retries, cells.retries.map(|retries| retries.0));
+            set(&mut row.most_retries, most.map(|retries| retries.0));
             set(&mut row.first_wait, cells.first_wait.map(|span| span.0));
             set(&mut row.longest_wait, cells.longest_wait.map(|span| span.0));
             set(&mut row.limit_growth, cells.limit_growth.map(|growth| LimitFactor(growth.0)));
@@ -132,6 +137,7 @@ impl Policy {
         set(&mut policy.hints.longest_believed, file.hints.longest_believed.map(|span| span.0));
         set(&mut policy.budget.max, file.budget.max);
         set(&mut policy.budget.regain, file.budget.regain);
+        set(&mut policy.budget.refund_percent, file.budget.refund_percent.map(|percent| percent.0));
         set(&mut policy.breaker.window, file.breaker.window.map(|calls| calls.0));
         set(&mut policy.breaker.least_calls, file.breaker.least_calls.map(|calls| calls.0));
         set(&mut policy.breaker.trip_percent, file.breaker.trip_percent.map(|percent| percent.0));
@@ -143,6 +149,11 @@ impl Policy {
             &mut policy.past_yield.good_enough_percent,
             file.past_yield.good_enough_percent.map(|percent| percent.0),
         );
+        set(
+            &mut policy.past_yield.worth_more_percent,
+            file.past_yield.worth_more_percent.map(|percent| percent.0),
+        );
+        set(&mut policy.past_yield.probe_after, file.past_yield.probe_after.map(|span| span.0));
         Ok(policy)
     }
 
@@ -150,7 +161,9 @@ impl Policy {
     /// word.
     pub fn with_retries(&self, retries: u8) -> Policy {
         let mut policy = self.clone();
-        policy.kinds.iter_mut().filter(|row| row.retries > 0).for_each(|row| row.retries = retries);
+        for row in policy.kinds.iter_mut().filter(|row| row.retries > 0) {
+            (row.retries, row.most_retries) = (retries, retries);
+        }
         policy
     }
 
@@ -161,7 +174,16 @@ impl Policy {
 
     /// Returns how many retries a call gets, and whose number that is: the smallest of kind, tool and agent.
     pub fn retries(&self, kind: Kind, tool: &str, agent: &str) -> (u8, LimitedBy) {
-        let by_kind = (self.row(kind).retries, LimitedBy::Kind);
+        self.least_of(self.row(kind).retries, tool, agent)
+    }
+
+    /// Returns how many retries a call gets where experience speaks for more.
+    pub fn most_retries(&self, kind: Kind, tool: &str, agent: &str) -> u8 {
+        self.least_of(self.row(kind).most_retries, tool, agent).0
+    }
+
+    fn least_of(&self, by_kind: u8, tool: &str, agent: &str) -> (u8, LimitedBy) {
+        let by_kind = (by_kind, LimitedBy::Kind);
         let by_tool = named(&self.tools, tool).map(|retries| (retries, LimitedBy::Tool));
         let by_agent = named(&self.agents, agent).map(|retries| (retries, LimitedBy::Agent));
         // Of equal numbers the kind's is named first, since it tells most about the failure.

@@ -25,7 +25,7 @@ fn ask(kind: Kind) -> Ask<'static> {
         deadline: policy.deadline,
         budget: Budget::full(&policy.budget),
         breaker: Breaker::NEW,
-        past: &PastYield::NONE,
+        past: &Experience::NONE,
         now: 0,
         draw: Draw::LOW,
     }
@@ -126,23 +126,6 @@ fn an_empty_budget_or_an_open_breaker_still_tells_how_long_to_wait() {
     check(Ask { breaker, now: 30_000, ..ask(Kind::ServerError) }, "retry after 1s");
 }
 
-#[test]
-fn past_yield_moves_waits_inside_the_cap_and_leaves_the_servers_word_alone() {
-    let fill = |wait, worked| {
-        (0..40)
-            .fold(PastYield::NONE, |past, n| past.with(0, secs(wait), worked).with(0, secs(30), n % 10 > 0))
-    };
-    let short = fill(1, false);
-    check(Ask { past: &short, ..ask(Kind::ServerError) }, "retry after 12s");
-    check(Ask { past: &short, draw: Draw::HIGH, ..ask(Kind::ServerError) }, "retry after 30s");
-    let quick = fill(1, true);
-    check(Ask { past: &quick, draw: Draw::HIGH, ..ask(Kind::Network) }, "retry after 2s");
-    let said = MayRepeat::After(secs(7));
-    check(Ask { past: &quick, may_repeat: said, ..ask(Kind::RateLimited) }, "retry after 7s");
-    let vain = (0..40).fold(PastYield::NONE, |past, _| past.with(0, secs(3), false));
-    check(Ask { past: &vain, ..ask(Kind::Network) }, "PastYield, come back after 3s");
-}
-
 fn any_kind() -> impl Strategy<Value = Kind> {
     prop::sample::select(Kind::ALL)
 }
@@ -162,10 +145,18 @@ fn any_answer() -> impl Strategy<Value = MayRepeat> {
     ]
 }
 
-fn any_past() -> impl Strategy<Value = PastYield> {
-    prop::array::uniform5(prop::array::uniform5((0..60_u32, 0..60_u32))).prop_map(|rows| PastYield {
-        tallies: rows.map(|row| row.map(|(tried, worked)| Tally { tried, worked: worked.min(tried) })),
+fn any_yield() -> impl Strategy<Value = PastYield> {
+    (prop::collection::vec((0..60_u32, 0..60_u32), SPANS), any::<u64>()).prop_map(|(counts, at)| {
+        let mut past = PastYield { at, ..PastYield::NONE };
+        for (tally, (tried, worked)) in past.tallies.iter_mut().zip(counts) {
+            *tally = Tally { tried, worked: worked.min(tried) };
+        }
+        past
     })
+}
+
+fn any_past() -> impl Strategy<Value = Experience> {
+    (any_yield(), any_yield(), any_yield()).prop_map(|(whom, tool, kind)| Experience { whom, tool, kind })
 }
 
 fn any_breaker() -> impl Strategy<Value = Breaker> {
@@ -205,22 +196,23 @@ proptest! {
         kind in any_kind(),
         may_repeat in any_answer(),
         jitter in any_jitter(),
-        (by_kind, by_tool, by_agent) in (0..=5_u8, 0..=5_u8, 0..=5_u8),
+        (by_kind, more, by_tool, by_agent) in (0..=5_u8, 0..=5_u8, 0..=5_u8, 0..=5_u8),
         (first, longest) in (0..100_000_u64, 0..100_000_u64),
         deadline in 0..1_000_000_u64,
         takes in 0..10_000_u64,
         past in any_past(),
         seed: u64,
     ) {
+        let most = by_kind.saturating_add(more).min(MOST_RETRIES);
         let policy = Policy::from_toml(&format!(
             "jitter = \"{jitter}\"\ntools.t = {by_tool}\nagents.a = {by_agent}\n\
-             [kinds.{kind}]\nretries = {by_kind}\nfirst_wait = \"{first}ms\"\nlongest_wait = \"{longest}ms\""
+             [kinds.{kind}]\nretries = {by_kind}\nmost_retries = {most}\nfirst_wait = \"{first}ms\"\nlongest_wait = \"{longest}ms\""
         )).expect("the settings are well-formed");
         let deadline = Duration::from_millis(deadline);
         let ask = Ask { may_repeat, tool: "t", agent: "a", deadline, past: &past, ..ask(kind) };
         let waits = waits_of(&policy, ask, seed, Duration::from_millis(takes));
 
-        prop_assert!(waits.len() <= usize::from(by_kind.min(by_tool).min(by_agent)));
+        prop_assert!(waits.len() <= usize::from(most.min(by_tool).min(by_agent)));
         prop_assert!(waits.iter().sum::<Duration>() <= deadline);
         let longest = Duration::from_millis(longest);
         for wait in &waits {
@@ -257,15 +249,15 @@ proptest! {
 
     #[test]
     fn a_budget_stays_between_nothing_and_full(
-        (max, regain) in any::<(u32, u32)>(),
-        events in prop::collection::vec(prop::option::of(any::<u32>()), 0..50),
+        (max, regain, refund_percent) in any::<(u32, u32, u8)>(),
+        events in prop::collection::vec(any::<(bool, u32)>(), 0..50),
     ) {
-        let rules = BudgetRules { max, regain };
+        let rules = BudgetRules { max, regain, refund_percent };
         let mut budget = Budget::full(&rules);
-        for failure in events {
-            budget = match failure {
-                Some(cost) => budget.failed(cost),
-                None => budget.succeeded(&rules),
+        for (failed, tokens) in events {
+            budget = match failed {
+                true => budget.failed(tokens),
+                false => budget.succeeded(tokens, &rules),
             };
             prop_assert!(budget.tokens <= max);
             prop_assert!(!budget.allows_retry(&rules) || budget.tokens > max / 2);
