@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 use unstuck_judge::Kind;
 use unstuck_judge::retry::{
-    Ask, Breaker, BreakerEvent, Budget, Decision, Experience, LimitFactor, Policy, StopReason,
+    Ask, Breaker, BreakerEvent, Budget, Decision, Experience, LimitFactor, Policy, Seen, StopReason,
 };
 use unstuck_wire::time;
 
@@ -31,6 +31,8 @@ pub enum Retry {
         of: u32,
         /// By what its time limit is multiplied.
         limit_factor: LimitFactor,
+        /// What was seen of past retries, where the wait follows from that.
+        seen: Option<Seen>,
     },
     /// No.
     Stop {
@@ -38,6 +40,8 @@ pub enum Retry {
         why: StopReason,
         /// After how long it is worth asking again, where waiting helps.
         come_back_after: Option<Duration>,
+        /// What was seen of past retries, where it follows from that.
+        seen: Option<Seen>,
     },
 }
 
@@ -123,7 +127,7 @@ pub(crate) fn pull(
             draw: ask.draw,
         },
     );
-    if let Retry::Again { wait, attempt: next, of, .. } = retry {
+    if let Retry::Again { wait, attempt: next, of, seen, .. } = retry {
         let retrying = Retrying {
             who: asked.who.clone(),
             key: asked.key.clone(),
@@ -132,7 +136,7 @@ pub(crate) fn pull(
             wait_ms: time::span_ms(wait),
             because: finding.kind,
         };
-        clerk.announce_retry(attempt.session, Some(attempt.call), &retrying)?;
+        clerk.announce_retry(attempt.session, Some(attempt.call), &retrying, seen)?;
     }
     Ok(Some(retry))
 }
@@ -169,16 +173,16 @@ pub fn retry_without_memory(ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
 /// What the policy says, as whoever runs the call hears it.
 fn decide(policy: &Policy, ask: &RetryAsk, question: &Ask<'_>) -> Retry {
     match policy.decide(question) {
-        Decision::Stop { why, come_back_after } => Retry::Stop { why, come_back_after },
-        Decision::Retry { wait, .. } if ask.from_hook.is_some_and(|longest| wait > longest) => {
-            Retry::Stop { why: StopReason::HintTooLong, come_back_after: Some(wait) }
+        Decision::Stop { why, come_back_after, seen } => Retry::Stop { why, come_back_after, seen },
+        Decision::Retry { wait, seen, .. } if ask.from_hook.is_some_and(|longest| wait > longest) => {
+            Retry::Stop { why: StopReason::HintTooLong, come_back_after: Some(wait), seen }
         }
-        Decision::Retry { wait, limit_factor } => {
+        Decision::Retry { wait, limit_factor, seen } => {
             let (retries, _) = policy.retries(question.kind, question.tool, question.agent);
             let attempt = u32::from(question.retries_made).saturating_add(2);
             // Where experience speaks for more, there are more.
             let of = attempt.max(u32::from(retries) + 1);
-            Retry::Again { wait, attempt, of, limit_factor }
+            Retry::Again { wait, attempt, of, limit_factor, seen }
         }
     }
 }

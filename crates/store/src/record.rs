@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot, words};
+use unstuck_judge::retry::Seen;
 use unstuck_judge::{DENIED_BY_CHECK, Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
@@ -158,7 +159,7 @@ impl Clerk<'_> {
                     wait_ms: time::span_ms(wait),
                     because,
                 };
-                said.bookmark = Some(self.announce_retry(session, Some(call), &retrying)?);
+                said.bookmark = Some(self.announce_retry(session, Some(call), &retrying, None)?);
             }
             self.advised(session, call, who, "before", &mut said)?;
         }
@@ -364,16 +365,17 @@ impl Clerk<'_> {
     pub(crate) fn retrying(&self, retrying: &Retrying) -> Result<Said, rusqlite::Error> {
         let session = self.session(&retrying.who)?;
         let found = self.find(session, &retrying.key)?.map(|found| found.id);
-        let bookmark = self.announce_retry(session, found, retrying)?;
+        let bookmark = self.announce_retry(session, found, retrying, None)?;
         Ok(Said { call: found, bookmark: Some(bookmark), ..Said::default() })
     }
 
-    /// The event that tells of a wait before it begins.
+    /// The event that tells of a wait before it begins, and what was `seen` of such retries where it follows from that.
     pub(crate) fn announce_retry(
         &self,
         session: i64,
         call: Option<i64>,
         retrying: &Retrying,
+        seen: Option<Seen>,
     ) -> Result<Bookmark, rusqlite::Error> {
         let Retrying { attempt, of, wait_ms, because, .. } = retrying;
         let seconds = *wait_ms as f64 / 1000.0;
@@ -387,6 +389,8 @@ impl Clerk<'_> {
                 format!("第 {attempt}{of} 次尝试，等待 {seconds} 秒，原因 {because}")
             }
         };
+        let seen = seen.map(|seen| seen.text(self.bench.lang));
+        let text = seen.iter().fold(text, |text, seen| format!("{text} ({seen})"));
         let body = json!({ "attempt": attempt, "of": of, "wait_ms": wait_ms, "because": because.word(), "text": text });
         let kind = EventType::ToolRetry;
         event::append(

@@ -98,7 +98,7 @@ impl Caller for Ours<'_> {
         });
         match decision {
             Decision::Stop { why, .. } => Next::GiveUp(why.word()),
-            Decision::Retry { wait, limit_factor } => {
+            Decision::Retry { wait, limit_factor, .. } => {
                 let limit = limit_factor.of(Duration::from_millis(LIMIT));
                 Next::Again { wait, limit: limit.as_millis() as u64 }
             }

@@ -109,14 +109,14 @@ fn of_unprotected(reply: Option<&Reply>) -> (Option<&str>, Option<&str>) {
 
 fn advice(retry: Retry) -> WireRetryAdvice {
     match retry {
-        Retry::Again { wait, attempt, of, limit_factor } => WireRetryAdvice::Again {
+        Retry::Again { wait, attempt, of, limit_factor, seen: _ } => WireRetryAdvice::Again {
             again: true,
             wait_ms: time::span_ms(wait),
             attempt,
             of,
             limit_factor: f64::from(limit_factor.0) / 1000.0,
         },
-        Retry::Stop { why, come_back_after } => WireRetryAdvice::Stop {
+        Retry::Stop { why, come_back_after, seen: _ } => WireRetryAdvice::Stop {
             again: false,
             why: why.word(),
             come_back_ms: come_back_after.map(time::span_ms),

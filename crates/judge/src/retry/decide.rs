@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::backoff::Draw;
 use super::breaker::{Breaker, Gate};
 use super::budget::Budget;
-use super::experience::{self, Advice, Experience};
+use super::experience::{self, Advice, Experience, Seen};
 use super::policy::{LimitFactor, LimitedBy, Policy};
 use crate::kind::{Kind, vocabulary};
 
@@ -70,6 +70,8 @@ pub enum Decision {
         wait: Duration,
         /// With its first time limit multiplied by this.
         limit_factor: LimitFactor,
+        /// What was seen of past retries, where the wait follows from that.
+        seen: Option<Seen>,
     },
     /// It is not sent again.
     Stop {
@@ -77,6 +79,8 @@ pub enum Decision {
         why: StopReason,
         /// Whoever asks next should wait this long; `None` where no wait would help.
         come_back_after: Option<Duration>,
+        /// What was seen of past retries, where it follows from that.
+        seen: Option<Seen>,
     },
 }
 
@@ -113,7 +117,7 @@ impl Policy {
     ///
     /// A refusal still says how long to wait wherever waiting helps: an agent that is only told "no" asks again at once.
     pub fn decide(&self, ask: &Ask<'_>) -> Decision {
-        let never = |why| Decision::Stop { why, come_back_after: None };
+        let never = |why| Decision::Stop { why, come_back_after: None, seen: None };
         let planned = match ask.may_repeat {
             MayRepeat::Never => return never(StopReason::NotRetryable),
             MayRepeat::IfChanged => return never(StopReason::NothingChanged),
@@ -121,13 +125,17 @@ impl Policy {
             MayRepeat::Yes => self.own_wait(ask),
             MayRepeat::After(said) => self.said_wait(said, ask.draw),
         };
-        let stop = |why, wait: Duration| Decision::Stop { why, come_back_after: Some(wait.max(LEAST_PAUSE)) };
+        let stop_as_seen = |why, wait: Duration, seen| {
+            let come_back_after = Some(wait.max(LEAST_PAUSE));
+            Decision::Stop { why, come_back_after, seen }
+        };
+        let stop = |why, wait| stop_as_seen(why, wait, None);
 
         let (retries, limited_by) = self.retries(ask.kind, ask.tool, ask.agent);
         if ask.retries_made >= retries && !self.gets_more(ask, planned) {
             return match (retries, limited_by) {
                 (0, LimitedBy::Kind) => match planned {
-                    Planned::Own(_) | Planned::InVain(_) => never(StopReason::NotRetryable),
+                    Planned::Own(..) | Planned::InVain(..) => never(StopReason::NotRetryable),
                     Planned::Said(wait) | Planned::TooLong(wait) => stop(StopReason::NotRetryable, wait),
                 },
                 (0, LimitedBy::Tool) => stop(StopReason::ToolWrites, planned.wait()),
@@ -144,15 +152,17 @@ impl Policy {
         if !ask.budget.allows_retry(&self.budget) {
             return stop(StopReason::BudgetEmpty, planned.wait());
         }
-        let wait = match planned {
-            Planned::Own(wait) | Planned::Said(wait) => wait,
-            Planned::InVain(wait) => return stop(StopReason::PastYield, wait),
+        let (wait, seen) = match planned {
+            Planned::Own(wait, seen) => (wait, seen),
+            Planned::Said(wait) => (wait, None),
+            Planned::InVain(wait, seen) => return stop_as_seen(StopReason::PastYield, wait, Some(seen)),
             Planned::TooLong(wait) => return stop(StopReason::HintTooLong, wait),
         };
         if ask.elapsed.saturating_add(wait) >= ask.deadline {
             return stop(StopReason::Deadline, wait);
         }
-        Decision::Retry { wait, limit_factor: self.row(ask.kind).limit_growth.for_retry(ask.retries_made) }
+        let limit_factor = self.row(ask.kind).limit_growth.for_retry(ask.retries_made);
+        Decision::Retry { wait, limit_factor, seen }
     }
 
     /// What a failure takes from the budget, `elapsed` after the first attempt began. One that experience expects to stay is no
@@ -171,9 +181,12 @@ impl Policy {
     fn own_wait(&self, ask: &Ask<'_>) -> Planned {
         let cap = self.backoff(ask.kind).cap;
         let wait = self.backoff(ask.kind).wait(ask.retries_made, ask.last_wait, ask.draw);
-        match ask.past.advice(&in_time(ask, wait, cap), &self.past_yield).apply(wait, ask.draw) {
-            Ok(wait) => Planned::Own(wait.min(cap)),
-            Err(_) => Planned::InVain(wait),
+        match ask.past.advice(&in_time(ask, wait, cap), &self.past_yield) {
+            Advice::AsPlanned => Planned::Own(wait, None),
+            Advice::Wait { from, to, seen } => {
+                Planned::Own(from + ask.draw.of(to.saturating_sub(from)), Some(seen))
+            }
+            Advice::Stop(seen) => Planned::InVain(wait, seen),
         }
     }
 
@@ -203,12 +216,12 @@ fn in_time(ask: &Ask<'_>, wait: Duration, cap: Duration) -> experience::Planned 
 /// The wait that a retry would take.
 #[derive(Clone, Copy)]
 enum Planned {
-    /// By the matrix.
-    Own(Duration),
+    /// By the matrix, or by what was seen.
+    Own(Duration, Option<Seen>),
     /// By the server.
     Said(Duration),
     /// By the matrix, had such retries not been in vain.
-    InVain(Duration),
+    InVain(Duration, Seen),
     /// By the server, and too long.
     TooLong(Duration),
 }
@@ -216,7 +229,10 @@ enum Planned {
 impl Planned {
     fn wait(self) -> Duration {
         match self {
-            Planned::Own(wait) | Planned::Said(wait) | Planned::InVain(wait) | Planned::TooLong(wait) => wait,
+            Planned::Own(wait, _)
+            | Planned::Said(wait)
+            | Planned::InVain(wait, _)
+            | Planned::TooLong(wait) => wait,
         }
     }
 }

@@ -9,8 +9,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::backoff::Draw;
 use super::past_yield::{PastYield, SPANS, Tally, ends, span};
+use crate::text::Lang;
 
 /// As how many retries a belief counts that was not seen at the program itself.
 const PRIOR: f64 = 2.0;
@@ -123,6 +123,12 @@ impl Experience {
             let better = (here + 1..=reach).find_map(|span| Some((span, better(span)?)));
             return better.map_or(Advice::AsPlanned, |(span, (_, seen))| aim(span, seen));
         };
+        let worth = f64::from(rules.worth_more_percent) / 100.0;
+        let helps = |span: usize| surely(span).filter(|((low, _), _)| *low >= worth);
+        // What has surely helped is taken before what was never tried.
+        if let Some((later, (_, seen))) = (here + 1..=reach).find_map(|span| Some((span, helps(span)?))) {
+            return aim(later, seen);
+        }
         if let Some(later) = (here + 1..=reach).find(|span| self.in_vain(*span, rules).is_none()) {
             return aim(later, vain);
         }
@@ -177,13 +183,16 @@ impl Experience {
     }
 }
 
-impl Advice {
-    /// Returns the wait to make of a `planned` one, or what was seen where no retry is to be made.
-    pub(super) fn apply(self, planned: Duration, draw: Draw) -> Result<Duration, Seen> {
-        match self {
-            Advice::AsPlanned => Ok(planned),
-            Advice::Wait { from, to, .. } => Ok(from + draw.of(to.saturating_sub(from))),
-            Advice::Stop(seen) => Err(seen),
+impl Seen {
+    /// The same in one clause, for people.
+    pub fn text(&self, lang: Lang) -> String {
+        let Seen { tried, worked, from, to } = self;
+        let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+        match lang {
+            Lang::En => format!("of {tried} such retries after {from} to {to} s {worked} helped"),
+            Lang::Zh => {
+                format!("此前 {tried} 次同类重试（首次尝试后 {from} 至 {to} 秒）中有 {worked} 次成功")
+            }
         }
     }
 }

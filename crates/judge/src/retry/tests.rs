@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kind::Kind;
+use crate::text::Lang;
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -34,12 +35,14 @@ fn ask(kind: Kind) -> Ask<'static> {
 /// Says a decision in few words.
 fn say(decision: Decision) -> String {
     match decision {
-        Decision::Retry { wait, limit_factor: LimitFactor::SAME } => format!("retry after {wait:?}"),
-        Decision::Retry { wait, limit_factor: LimitFactor(grown) } => {
+        Decision::Retry { wait, limit_factor: LimitFactor::SAME, .. } => format!("retry after {wait:?}"),
+        Decision::Retry { wait, limit_factor: LimitFactor(grown), .. } => {
             format!("retry after {wait:?}, limit x{}", f64::from(grown) / 1_000.0)
         }
-        Decision::Stop { why, come_back_after: Some(wait) } => format!("{why:?}, come back after {wait:?}"),
-        Decision::Stop { why, come_back_after: None } => format!("{why:?}"),
+        Decision::Stop { why, come_back_after: Some(wait), .. } => {
+            format!("{why:?}, come back after {wait:?}")
+        }
+        Decision::Stop { why, come_back_after: None, .. } => format!("{why:?}"),
     }
 }
 
@@ -124,6 +127,44 @@ fn an_empty_budget_or_an_open_breaker_still_tells_how_long_to_wait() {
     check(Ask { breaker, now: 10_000, ..ask(Kind::ServerError) }, "BreakerOpen, come back after 20s");
     check(Ask { breaker, now: 10_000, ..ask(Kind::RateLimited) }, "BreakerOpen, come back after 60s");
     check(Ask { breaker, now: 30_000, ..ask(Kind::ServerError) }, "retry after 1s");
+}
+
+/// Experience of one program: so many seconds after the first attempt, so many tried, so many worked.
+fn seen(rows: &[(u64, u32, u32)]) -> Experience {
+    let mut whom = PastYield::NONE;
+    for (after, tried, worked) in rows {
+        whom = (0..*tried).fold(whom, |whom, n| whom.with(secs(*after), n < *worked, 0));
+    }
+    Experience { whom, tool: whom, kind: whom }
+}
+
+#[test]
+fn experience_moves_waits_inside_the_cap_and_leaves_the_servers_word_alone() {
+    let late = seen(&[(1, 40, 0), (2, 40, 0), (30, 40, 36)]);
+    let early = seen(&[(1, 40, 40)]);
+    for (past, expected) in [(&late, "retry after 24s"), (&early, "retry after 1s")] {
+        check(Ask { past, ..ask(Kind::ServerError) }, expected);
+    }
+    check(Ask { past: &late, draw: Draw::HIGH, ..ask(Kind::ServerError) }, "retry after 32s");
+    check(Ask { past: &early, draw: Draw::HIGH, ..ask(Kind::Network) }, "retry after 1s");
+    let said = MayRepeat::After(secs(7));
+    check(Ask { past: &early, may_repeat: said, ..ask(Kind::RateLimited) }, "retry after 7s");
+}
+
+#[test]
+fn experience_changes_the_number_of_retries_both_ways_and_says_what_was_seen() {
+    let never = seen(&[(1, 40, 0), (3, 40, 0), (8, 40, 0), (16, 40, 0), (32, 40, 0), (60, 40, 0)]);
+    let vain = Ask { past: &never, ..ask(Kind::ServerError) };
+    check(vain, "PastYield, come back after 1s");
+    let Decision::Stop { seen: Some(why), .. } = Policy::built_in().decide(&vain) else { panic!("{vain:?}") };
+    assert_eq!(why.text(Lang::En), "of 40 such retries after 0 to 1 s 0 helped");
+    assert_eq!(Policy::built_in().cost(Kind::ServerError, &never, Duration::ZERO), 0);
+    let helps = seen(&[(8, 40, 20), (16, 40, 20), (32, 40, 20)]);
+    let fourth = Ask { retries_made: 3, elapsed: secs(10), past: &helps, ..ask(Kind::ServerError) };
+    check(fourth, "retry after 8s");
+    check(Ask { past: &Experience::NONE, ..fourth }, "TriesUsed, come back after 8s");
+    check(Ask { retries_made: 5, ..fourth }, "TriesUsed, come back after 32s");
+    check(Ask { agent: "codex", ..fourth }, "TriesUsed, come back after 8s");
 }
 
 fn any_kind() -> impl Strategy<Value = Kind> {
@@ -240,7 +281,7 @@ proptest! {
         let ask = Ask { may_repeat, retries_made, last_wait, elapsed, deadline, budget, breaker, now, past: &past, draw, ..ask(kind) };
         match Policy::built_in().decide(&ask) {
             Decision::Retry { wait, .. } => prop_assert!(elapsed.checked_add(wait).is_some_and(|end| end < deadline)),
-            Decision::Stop { why: StopReason::BudgetEmpty | StopReason::BreakerOpen, come_back_after } => {
+            Decision::Stop { why: StopReason::BudgetEmpty | StopReason::BreakerOpen, come_back_after, .. } => {
                 prop_assert!(come_back_after.is_some_and(|wait| !wait.is_zero()));
             }
             Decision::Stop { .. } => {}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod cellar;
+mod past_retries;
 mod protection;
 mod stance;
 
@@ -445,7 +446,7 @@ fn whoever_makes_all_attempts_itself_knows_better_than_the_record_how_many_there
         assert_eq!(said, without_memory, "nothing was learnt yet");
         match said.unwrap() {
             Retry::Again { wait, attempt, of, .. } => format!("{attempt} of {of} after {wait:?}"),
-            Retry::Stop { why, come_back_after } => format!("{why} {come_back_after:?}"),
+            Retry::Stop { why, come_back_after, .. } => format!("{why} {come_back_after:?}"),
         }
     };
     let seconds = Duration::from_secs;
