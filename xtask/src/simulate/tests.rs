@@ -101,7 +101,7 @@ fn a_long_outage_is_left_alone() {
 
 #[test]
 fn an_overload_is_not_fed() {
-    for (scenario, load) in [("overload", 1.05), ("congestion", 1.2)] {
+    for (scenario, load) in [("overload", 1.05), ("congestion", 1.3)] {
         check(scenario, &[Contender::NoRetry], |ours, plain| {
             ours.load() < load && ours.success() + 6.0 >= plain.success()
         });

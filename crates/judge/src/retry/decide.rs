@@ -168,20 +168,18 @@ impl Policy {
     /// What a failure takes from the budget, `elapsed` after the first attempt began. One that experience expects to stay is no
     /// news of the far side, and is not sent again: it costs the other calls nothing.
     pub fn cost(&self, kind: Kind, past: &Experience, elapsed: Duration) -> u32 {
-        let row = self.row(kind);
-        let (wait, cap) = (row.first_wait, row.longest_wait);
+        let (wait, cap) = (self.row(kind).first_wait, self.reach(kind));
         let planned = experience::Planned { elapsed, wait, cap, retries_made: u8::MAX, now: 0 };
         match past.advice(&planned, &self.past_yield) {
             Advice::Stop(_) => 0,
-            Advice::AsPlanned | Advice::Wait { .. } => row.cost,
+            Advice::AsPlanned | Advice::Wait { .. } => self.row(kind).cost,
         }
     }
 
     /// Plans the wait by the matrix, as experience corrects it.
     fn own_wait(&self, ask: &Ask<'_>) -> Planned {
-        let cap = self.backoff(ask.kind).cap;
         let wait = self.backoff(ask.kind).wait(ask.retries_made, ask.last_wait, ask.draw);
-        match ask.past.advice(&in_time(ask, wait, cap), &self.past_yield) {
+        match ask.past.advice(&self.in_time(ask, wait), &self.past_yield) {
             Advice::AsPlanned => Planned::Own(wait, None),
             Advice::Wait { from, to, seen } => {
                 Planned::Own(from + ask.draw.of(to.saturating_sub(from)), Some(seen))
@@ -193,10 +191,20 @@ impl Policy {
     /// Says whether a call gets one more retry than the matrix allows at first, because such retries were seen to help.
     fn gets_more(&self, ask: &Ask<'_>, planned: Planned) -> bool {
         let (_, limited_by) = self.retries(ask.kind, ask.tool, ask.agent);
-        let cap = self.row(ask.kind).longest_wait;
         ask.retries_made < self.most_retries(ask.kind, ask.tool, ask.agent)
             && limited_by == LimitedBy::Kind
-            && ask.past.is_worth_more(&in_time(ask, planned.wait(), cap), &self.past_yield)
+            && ask.past.is_worth_more(&self.in_time(ask, planned.wait()), &self.past_yield)
+    }
+
+    fn in_time(&self, ask: &Ask<'_>, wait: Duration) -> experience::Planned {
+        let Ask { elapsed, retries_made, now, .. } = *ask;
+        experience::Planned { elapsed, wait, cap: self.reach(ask.kind), retries_made, now }
+    }
+
+    /// How long experience may wait. A kind that is retried at once heals at once or never.
+    fn reach(&self, kind: Kind) -> Duration {
+        let row = self.row(kind);
+        if row.first_wait.is_zero() { Duration::ZERO } else { row.longest_wait }
     }
 
     /// Plans the wait that the server asked for. It is spread upwards only: everyone else was told the same time.
@@ -207,10 +215,6 @@ impl Policy {
             false => Planned::TooLong(said),
         }
     }
-}
-
-fn in_time(ask: &Ask<'_>, wait: Duration, cap: Duration) -> experience::Planned {
-    experience::Planned { elapsed: ask.elapsed, wait, cap, retries_made: ask.retries_made, now: ask.now }
 }
 
 /// The wait that a retry would take.

@@ -159,6 +159,8 @@ fn experience_changes_the_number_of_retries_both_ways_and_says_what_was_seen() {
     let Decision::Stop { seen: Some(why), .. } = Policy::built_in().decide(&vain) else { panic!("{vain:?}") };
     assert_eq!(why.text(Lang::En), "of 40 such retries after 0 to 1 s 0 helped");
     assert_eq!(Policy::built_in().cost(Kind::ServerError, &never, Duration::ZERO), 0);
+    let whole = seen(&[(1, 40, 0)]);
+    check(Ask { past: &whole, ..ask(Kind::ParseError) }, "PastYield, come back after 1s");
     let helps = seen(&[(8, 40, 20), (16, 40, 20), (32, 40, 20)]);
     let fourth = Ask { retries_made: 3, elapsed: secs(10), past: &helps, ..ask(Kind::ServerError) };
     check(fourth, "retry after 8s");
