@@ -1,6 +1,7 @@
-//! When a failed call is sent again: the matrix of retries and waits, and the three brakes that stop storms.
+//! When a failed call is sent again: the matrix of retries and waits, what experience makes of it, and the two
+//! brakes that stop storms.
 //!
-//! Everything here is a value. The clock and the dice are arguments, the state of budget, breaker and past yield is the
+//! Everything here is a value. The clock and the dice are arguments, the state of budget, breaker and experience is the
 //! caller's to keep, and "may this run again?" is an input: it is answered elsewhere, in one place.
 
 mod backoff;
