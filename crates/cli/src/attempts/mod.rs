@@ -163,11 +163,11 @@ fn follow(attempt: &Attempt, retry: Option<Retry>) -> Next {
     match (attempt.tried.claims_success(), attempt.tried.hindrance, retry) {
         (true, _, _) => Next::End(End::Succeeded),
         (false, Some(hindrance), _) => Next::End(End::Hindered(hindrance)),
-        (false, None, Some(Retry::Again { wait, attempt, of, limit_factor, seen: _ })) => {
-            Next::Again(pause::Planned { wait, attempt, of, limit_factor })
+        (false, None, Some(Retry::Again { wait, attempt, of, limit_factor, seen })) => {
+            Next::Again(pause::Planned { wait, attempt, of, limit_factor, seen })
         }
-        (false, None, Some(Retry::Stop { why, come_back_after, seen: _ })) => {
-            Next::End(End::Stopped { why, come_back_after })
+        (false, None, Some(Retry::Stop { why, come_back_after, seen })) => {
+            Next::End(End::Stopped { why, come_back_after, seen })
         }
         // The record does not take it for a failure: nothing follows from it.
         (false, None, None) => Next::End(End::Unjudged),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use unstuck_exec::Watch;
 use unstuck_judge::Lang;
-use unstuck_judge::retry::LimitFactor;
+use unstuck_judge::retry::{LimitFactor, Seen};
 use unstuck_wire::report::Report;
 
 use super::{Aloud, spoken};
@@ -23,6 +23,8 @@ pub(super) struct Planned {
     /// How many there are at most.
     pub(super) of: u32,
     pub(super) limit_factor: LimitFactor,
+    /// What was seen of past retries, where the wait follows from that.
+    pub(super) seen: Option<Seen>,
 }
 
 pub(super) struct Pause {

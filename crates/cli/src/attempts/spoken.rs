@@ -36,12 +36,13 @@ pub(crate) fn verify_line(action: &str, tried: &Tried, report: &Report) -> Strin
 
 /// What comes next, before the wait.
 pub(super) fn retry_line(report: &Report, planned: &Planned, lang: Lang) -> String {
-    let Planned { wait, attempt, of, .. } = planned;
+    let Planned { wait, attempt, of, seen, .. } = planned;
     let (retry, of, cause) = (attempt.saturating_sub(1), of.saturating_sub(1), cause(report, lang));
     let seconds = seconds(*wait);
+    let seen = seen.map(|seen| separator(lang).to_owned() + &seen.text(lang)).unwrap_or_default();
     let what = match lang {
-        Lang::En => format!("({cause}; retry {retry} of {of} in {seconds} s)"),
-        Lang::Zh => format!("（{cause}；第 {retry}/{of} 次重试，{seconds} 秒后）"),
+        Lang::En => format!("({cause}; retry {retry} of {of} in {seconds} s{seen})"),
+        Lang::Zh => format!("（{cause}；第 {retry}/{of} 次重试，{seconds} 秒后{seen}）"),
     };
     format!("[{}] self-correct: will retry {} {what}\n", clock::now(), report.aliases.tag)
 }
@@ -58,15 +59,18 @@ pub(super) fn live_line(report: &Report, planned: &Planned, left: Duration, lang
 
 /// Why there is no further attempt, where the diagnosis does not say it already, and when one could work.
 pub(super) fn stopped(end: &story::End, lang: Lang) -> Option<String> {
-    let (why, come_back_after) = match end {
+    let (why, come_back_after, seen) = match end {
         story::End::Succeeded | story::End::Unjudged => return None,
-        story::End::Stopped { why, come_back_after } => (stop_reason(*why, lang), *come_back_after),
-        story::End::Hindered(hindrance) => (Some(hindered(*hindrance, lang)), None),
+        story::End::Stopped { why, come_back_after, seen } => {
+            (stop_reason(*why, lang), *come_back_after, seen.map(|seen| seen.text(lang)))
+        }
+        story::End::Hindered(hindrance) => (Some(hindered(*hindrance, lang)), None, None),
         story::End::GivenUp { .. } => (
             Some(match lang {
                 Lang::En => "ended while it waited for the next attempt",
                 Lang::Zh => "在等待下一次尝试时被终止",
             }),
+            None,
             None,
         ),
     };
@@ -78,12 +82,15 @@ pub(super) fn stopped(end: &story::End, lang: Lang) -> Option<String> {
             Lang::Zh => format!("{span} 后（{at}）可能成功"),
         }
     });
-    let separator = match lang {
+    let said: Vec<String> = why.map(str::to_owned).into_iter().chain(seen).chain(when).collect();
+    (!said.is_empty()).then(|| said.join(separator(lang)))
+}
+
+fn separator(lang: Lang) -> &'static str {
+    match lang {
         Lang::En => "; ",
         Lang::Zh => "；",
-    };
-    let said: Vec<String> = why.map(str::to_owned).into_iter().chain(when).collect();
-    (!said.is_empty()).then(|| said.join(separator))
+    }
 }
 
 fn stop_reason(why: StopReason, lang: Lang) -> Option<&'static str> {
@@ -103,8 +110,8 @@ fn stop_reason(why: StopReason, lang: Lang) -> Option<&'static str> {
         (StopReason::BreakerOpen, Lang::Zh) => "本会话近期失败的调用过多",
         (StopReason::BudgetEmpty, Lang::En) => "the session's budget for retries is used up",
         (StopReason::BudgetEmpty, Lang::Zh) => "本会话的重试预算已用完",
-        (StopReason::PastYield, Lang::En) => "such retries have been in vain lately",
-        (StopReason::PastYield, Lang::Zh) => "近期此类重试均无效果",
+        (StopReason::PastYield, Lang::En) => "such retries have been in vain",
+        (StopReason::PastYield, Lang::Zh) => "此类重试一直无效",
         (StopReason::HintTooLong, Lang::En) => "the other side asks for a longer wait than is slept through",
         (StopReason::HintTooLong, Lang::Zh) => "对方要求的等待时间过长",
         (StopReason::Deadline, Lang::En) => "the next attempt could not begin before the deadline",

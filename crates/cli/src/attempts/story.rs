@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_judge::retry::StopReason;
+use unstuck_judge::retry::{Seen, StopReason};
 use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::report::{Report, WireReport};
 use unstuck_wire::time;
@@ -45,6 +45,8 @@ pub(crate) enum End {
         why: StopReason,
         /// After how long it is worth trying again, where waiting helps.
         come_back_after: Option<Duration>,
+        /// What was seen of past retries, where it follows from that.
+        seen: Option<Seen>,
     },
     /// It cannot be sent again.
     Hindered(Hindrance),

@@ -404,8 +404,11 @@ fn retries_that_were_in_vain_for_long_are_not_made_any_more() {
     }
     assert_eq!(stopped, "past_yield");
     let before = count(&world);
-    world.run(&args, "");
+    let said = world.run(&["run", "--idempotent", "--", "sh", "flaky.sh", "99999", CUT], "");
     assert_eq!(count(&world), before + 1);
+    let told =
+        said.stderr().contains("such retries have been in vain; of ") && said.stderr().contains(" 0 helped");
+    assert!(told, "{said}");
 }
 
 #[test]
