@@ -26,6 +26,8 @@ const QUOTED_MAX: usize = 2000;
 const ADVICE: usize = 2;
 /// The most of one of them.
 const ADVICE_MAX: usize = 300;
+/// Below this a cause is a guess.
+const UNSURE: f32 = 0.5;
 
 /// Takes what happened, one thing after the other.
 pub(crate) struct Desk<'a> {
@@ -173,8 +175,15 @@ fn may_repeat(report: &Report, nature: Nature, ours: Option<&Ours<'_>>) -> MayRe
     if ours.is_some_and(|ours| ours.is_hindered) {
         return MayRepeat::Never;
     }
-    // Of a cause that nobody knows a person's word is enough to try whether it passes.
-    let is_tried = |ours: &Ours<'_>| ours.idempotent && report.diagnosis.kind == Kind::Unknown;
+    // Of a cause that nobody is sure of a person's word is enough to try whether it passes.
+    let is_tried = |ours: &Ours<'_>| {
+        let is_asked_for = ours.series.retries.is_some_and(|retries| retries > 0);
+        match report.diagnosis.kind {
+            Kind::Unknown => ours.idempotent || is_asked_for,
+            Kind::CheckFailed => is_asked_for,
+            _ => is_asked_for && report.diagnosis.confidence < UNSURE,
+        }
+    };
     let answer = match ours.is_some_and(|ours| ours.gets_more_time || is_tried(ours)) {
         true => {
             let passing = Diagnosis { transient: true, ..report.diagnosis.clone() };
