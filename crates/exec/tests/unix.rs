@@ -220,6 +220,20 @@ fn a_grandchild_that_ignores_the_request_to_end_is_killed_after_the_grace() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn who_left_for_a_session_of_its_own_is_ended_too_even_if_it_is_deaf() {
+    for deaf in ["", "trap '' TERM; "] {
+        let (_dir, mark) = file("mark", b"", 0o644);
+        let away = format!("{deaf}sleep 0.1; sleep 0.1; sleep 1; sleep 1; echo alive > {}", mark.display());
+        let job = sh(&format!("setsid sh -c \"{away}\" >/dev/null 2>&1 & wait"));
+        let job = job.timeout(Duration::from_millis(400)).grace(Duration::from_millis(300));
+        check(&job, Ending::TimedOut, "", "");
+        std::thread::sleep(Duration::from_millis(2200));
+        assert_eq!(std::fs::read_to_string(mark).unwrap(), "", "{deaf}");
+    }
+}
+
+#[test]
 fn a_limit_that_is_not_reached_changes_nothing() {
     check(&sh("echo quick").timeout(Duration::from_secs(60)), Ending::Exited(0), "quick\n", "");
     check(&sh("echo quick").timeout(Duration::MAX), Ending::Exited(0), "quick\n", "");

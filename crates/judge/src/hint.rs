@@ -6,6 +6,7 @@
 pub(crate) mod amount;
 #[cfg(test)]
 mod tests;
+mod wall;
 mod when;
 
 use std::time::Duration;
@@ -64,6 +65,15 @@ impl Hint {
 /// Milliseconds since 1970.
 pub type UnixMillis = u64;
 
+/// What the clocks show where a text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// The moment.
+    pub now: UnixMillis,
+    /// How many seconds the clocks on the wall are ahead of UTC, where that is known.
+    pub ahead: Option<i32>,
+}
+
 /// How the words of a row lead to a wait.
 #[derive(Clone, Copy)]
 enum Reads {
@@ -79,6 +89,10 @@ enum Reads {
     Reset,
     /// A list of parameters, among them `t` or `reset`.
     Parameters,
+    /// A field or a sentence that names a moment: a count of seconds since 1970, a date, or a time by the clock.
+    Moment,
+    /// The same, in a sentence that is advice.
+    AdvisedMoment,
     /// A sentence in which the amount follows.
     Then,
     /// A sentence in which the amount follows, or a bare number of seconds ends it.
@@ -111,7 +125,18 @@ const ROWS: &[Row] = &[
     row("reset", Reads::Reset, HintSource::RateLimitReset),
     row("resettime", Reads::Reset, HintSource::RateLimitReset),
     row("ratelimit", Reads::Parameters, HintSource::RateLimitReset),
+    row("reached", Reads::Moment, HintSource::RateLimitReset),
+    row("resets-in-seconds", Reads::Seconds, HintSource::RateLimitReset),
+    row("resets-at", Reads::Moment, HintSource::RateLimitReset),
     // English.
+    row("reset at", Reads::Moment, HintSource::RateLimitReset),
+    row("reset on", Reads::Moment, HintSource::RateLimitReset),
+    row("resets", Reads::Moment, HintSource::RateLimitReset),
+    row("resets on", Reads::Moment, HintSource::RateLimitReset),
+    row("until", Reads::Moment, HintSource::RateLimitReset),
+    row("again at", Reads::AdvisedMoment, HintSource::Prose),
+    row("again on", Reads::AdvisedMoment, HintSource::Prose),
+    row("retry at", Reads::AdvisedMoment, HintSource::Prose),
     row("again in", Reads::Then, HintSource::Prose),
     row("again after", Reads::Then, HintSource::Prose),
     row("available in", Reads::Then, HintSource::Prose),
@@ -191,17 +216,23 @@ const NOT_ADVICE: &[&str] =
 /// No name, block or list of parameters is longer than this. The bound keeps the pass linear on lines made to be slow.
 const NEAR: usize = 256;
 
-/// Reads the most binding hint from a line. A date means nothing without the time it is `now`.
+/// Reads the most binding hint from a line. A date means nothing without a clock.
 ///
 /// It costs a few nanoseconds per byte: little for the lines around a failure, too much for every line of a long log.
-pub fn in_line(line: &str, now: Option<UnixMillis>) -> Option<Hint> {
-    word_starts(line).flat_map(|at| hints_at(line, at, now)).reduce(Hint::or)
+pub fn in_line(line: &str, clock: Option<Clock>) -> Option<Hint> {
+    word_starts(line).flat_map(|at| hints_at(line, at, clock)).reduce(Hint::or)
 }
 
 /// Reads the most binding hint from a text of several lines. Dates are taken against the server's own `Date`, if it sent
 /// one, since its clock and ours need not agree.
-pub fn in_text(text: &str, now: Option<UnixMillis>) -> Option<Hint> {
-    in_line(text, date_in_line(text).or(now))
+pub fn in_text(text: &str, clock: Option<Clock>) -> Option<Hint> {
+    in_line(text, corrected(clock, text))
+}
+
+/// The clock, set by a `Date` in a text where there is one.
+pub(crate) fn corrected(clock: Option<Clock>, text: &str) -> Option<Clock> {
+    let ahead = clock.and_then(|clock| clock.ahead);
+    date_in_line(text).map(|now| Clock { now, ahead }).or(clock)
 }
 
 /// Reads a `Date` header: the time by the server's clock, for the hints in the lines around it.
@@ -233,19 +264,20 @@ fn word_starts(line: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-fn hints_at(line: &str, at: usize, now: Option<UnixMillis>) -> impl Iterator<Item = Hint> {
+fn hints_at(line: &str, at: usize, clock: Option<Clock>) -> impl Iterator<Item = Hint> {
     let head =
         line.as_bytes()[at..].first_chunk::<4>().map(|head| head.map(|byte| byte.to_ascii_lowercase()));
     let rows = HEADS.iter().zip(ROWS).filter(move |(known, _)| Some(**known) == head);
     rows.filter_map(move |(_, row)| {
         let rest = strip_words(&line[at..], row.words)?;
-        let wait = read(row.reads, &line[..at], rest, now)?;
+        let wait = read(row.reads, &line[..at], rest, clock)?;
         Some(Hint { wait, source: row.source })
     })
 }
 
 /// Reads the wait that belongs to words with `before` and `rest` around them.
-fn read(reads: Reads, before: &str, rest: &str, now: Option<UnixMillis>) -> Option<Wait> {
+fn read(reads: Reads, before: &str, rest: &str, clock: Option<Clock>) -> Option<Wait> {
+    let now = clock.map(|clock| clock.now);
     let wait = match reads {
         Reads::Seconds => timed(value(rest)?, Number::seconds).or_else(|| until(value(rest)?, now))?,
         Reads::Millis => timed(value(rest)?, Number::millis)?,
@@ -256,6 +288,8 @@ fn read(reads: Reads, before: &str, rest: &str, now: Option<UnixMillis>) -> Opti
         Reads::Delay => block(rest).or_else(|| timed(value(rest)?, Number::seconds))?,
         Reads::Reset => reset(before, rest, now)?,
         Reads::Parameters => parameters(rest)?,
+        Reads::Moment => moment(rest, clock?)?,
+        Reads::AdvisedMoment => moment(rest, clock.filter(|_| is_advice(before))?)?,
         Reads::Then => then(before, rest)?,
         Reads::ThenSeconds => then(before, rest).or_else(|| closing_seconds(before, rest))?,
         Reads::Before => amount_before(before)?,
@@ -340,17 +374,29 @@ fn reset(before: &str, rest: &str, now: Option<UnixMillis>) -> Option<Duration> 
     if let Some(wait) = until(value, now) {
         return Some(wait);
     }
-    // No server's window is thirty years long: a number of that size counts from 1970.
-    let epoch = match Number::read(value)?.0.whole {
-        seconds @ 1_000_000_000..1_000_000_000_000 => Some(seconds * 1_000),
-        millis @ 1_000_000_000_000.. => Some(millis),
-        ..1_000_000_000 => None,
-    };
-    match epoch {
+    match since_1970(value) {
         Some(then) => Some(Duration::from_millis(then.saturating_sub(now?))),
         None if suffix.ends_with("ms") => timed(value, Number::millis),
         None => timed(value, Number::seconds),
     }
+}
+
+/// Reads a count of seconds or milliseconds since 1970. No server's window is thirty years long: a number of that size is one.
+fn since_1970(value: &str) -> Option<UnixMillis> {
+    match Number::read(value)?.0.whole {
+        seconds @ 1_000_000_000..1_000_000_000_000 => Some(seconds * 1_000),
+        millis @ 1_000_000_000_000.. => Some(millis),
+        ..1_000_000_000 => None,
+    }
+}
+
+/// Reads the moment that follows, and returns the time until then.
+fn moment(rest: &str, clock: Clock) -> Option<Duration> {
+    let rest = head(rest);
+    let value = value(rest).or_else(|| rest.strip_prefix('|')).unwrap_or(rest).trim_start_matches(is_blank);
+    let dated = || when::rfc3339(value).or_else(|| when::http_date(value));
+    let then = since_1970(value).or_else(dated).or_else(|| wall::moment(value, clock))?;
+    Some(Duration::from_millis(then.saturating_sub(clock.now)))
 }
 
 /// Reads `RateLimit: "default";r=0;t=30` and the older `RateLimit: limit=100, remaining=0, reset=30`. While something

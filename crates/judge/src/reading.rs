@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 
 use memchr::{memchr, memchr2, memrchr2};
 
-use crate::hint::{self, Hint, UnixMillis};
+use crate::hint::{self, Clock, Hint};
 use crate::rules::{Stream, Table};
 
 /// A line longer than this is read in pieces of this size around what was found.
@@ -79,7 +79,7 @@ pub struct Reading<'r> {
     findings: Vec<Findings>,
     lanes: [Lane; 3],
     hint: Option<Hint>,
-    now: Option<UnixMillis>,
+    clock: Option<Clock>,
     lower: String,
 }
 
@@ -91,14 +91,14 @@ impl<'r> Reading<'r> {
             findings: tables.iter().map(Findings::new).collect(),
             lanes: Default::default(),
             hint: None,
-            now: None,
+            clock: None,
             lower: String::new(),
         }
     }
 
-    /// Tells the time, so that a date the other side names becomes a wait. A `Date` that it prints itself goes before.
-    pub fn at(self, now: UnixMillis) -> Reading<'r> {
-        Reading { now: Some(now), ..self }
+    /// Tells the time, so that a moment the other side names becomes a wait. A `Date` that it prints itself goes before.
+    pub fn at(self, clock: Clock) -> Reading<'r> {
+        Reading { clock: Some(clock), ..self }
     }
 
     /// Reads the next piece of a stream.
@@ -257,8 +257,8 @@ impl<'r> Reading<'r> {
         if matching == 0 {
             return;
         }
-        self.now = hint::date_in_line(line.text).or(self.now);
-        self.hint = match (self.hint, hint::in_line(line.text, self.now)) {
+        self.clock = hint::corrected(self.clock, line.text);
+        self.hint = match (self.hint, hint::in_line(line.text, self.clock)) {
             (Some(before), Some(here)) => Some(before.or(here)),
             (before, here) => before.or(here),
         };

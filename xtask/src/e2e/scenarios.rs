@@ -28,7 +28,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 19] = [
+pub const SCENARIOS: [Scenario; 24] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -121,6 +121,36 @@ pub const SCENARIOS: [Scenario; 19] = [
         states: "a model that is overloaded in the middle is waited for, and the same session goes on",
         applies: |agent| agent.headless.map(drop),
         play: headless::goes_on,
+    },
+    Scenario {
+        name: "let-in",
+        states: "a model that limits the rate is waited for as long as it asks, and the same session goes on",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::is_let_in_later,
+    },
+    Scenario {
+        name: "used-up",
+        states: "an account that has had its share is not waited for, and it is told when it could work",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::is_told_when,
+    },
+    Scenario {
+        name: "ones-own",
+        states: "a program that the settings describe is run as they say, and its session goes on",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::is_ones_own,
+    },
+    Scenario {
+        name: "mended",
+        states: "an agent that says it is done while a check fails is told so in its session, and mends it",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::mends,
+    },
+    Scenario {
+        name: "hanging",
+        states: "an agent that is silent, or does not end, is ended with all it started, and its session can be taken up",
+        applies: |agent| agent.headless.map(drop),
+        play: headless::hangs,
     },
     Scenario {
         name: "broken",

@@ -173,13 +173,25 @@ impl Stage {
         self.perform((self.agent.start)(self), turns)
     }
 
-    /// Lets `unstuck agent` run it while its model plays these turns; `args` are the program's own.
-    pub fn play_headless(&self, args: &[&str], task: &str, turns: &[Turn]) -> Result<Run, Fault> {
+    /// Lets `unstuck agent` run it on a task while its model plays these turns; `ours` is what we are asked for, and what is
+    /// `theirs` is passed on.
+    pub fn play_headless(
+        &self,
+        ours: &[&str],
+        theirs: &[&str],
+        task: &str,
+        turns: &[Turn],
+    ) -> Result<Run, Fault> {
+        self.play_as(self.agent.name, &[ours, &["--"], theirs].concat(), task, turns)
+    }
+
+    /// The same under a name that the settings give it.
+    pub fn play_as(&self, name: &str, args: &[&str], task: &str, turns: &[Turn]) -> Result<Run, Fault> {
         let mut command = self.clean(self.unstuck());
         // What the agent needs around it: where its model is, and what it shall leave alone.
         let around = (self.agent.start)(self);
         command.envs(around.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.args(["agent", self.agent.name, "--"]).args(args).arg(task);
+        command.args(["agent", name]).args(args).arg(task);
         self.perform(command, turns)
     }
 

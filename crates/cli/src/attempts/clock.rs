@@ -4,6 +4,7 @@ use std::env;
 use std::time::Duration;
 
 use tz::TimeZone;
+use unstuck_judge::hint::Clock;
 
 use crate::cellar;
 
@@ -16,15 +17,21 @@ pub(super) fn now() -> String {
 pub(super) fn after(wait: Duration) -> String {
     let seconds = i64::try_from(cellar::now() / 1000).unwrap_or(0);
     let then = seconds.saturating_add(i64::try_from(wait.as_secs()).unwrap_or(0));
-    face(then.saturating_add(offset(then)))
+    face(then.saturating_add(i64::from(offset(then))))
 }
 
-/// How far the clocks here are ahead of UTC at a moment. Where nobody knows, they show UTC.
-fn offset(unix: i64) -> i64 {
+/// The moment, and what the clocks here show at it.
+pub(crate) fn here() -> Clock {
+    let now = cellar::now();
+    Clock { now, ahead: i64::try_from(now / 1000).ok().map(offset) }
+}
+
+/// How many seconds the clocks here are ahead of UTC at a moment. Where nobody knows, they show UTC.
+fn offset(unix: i64) -> i32 {
     let named = env::var("TZ").ok().filter(|name| !name.is_empty());
     let zone = named.map_or_else(TimeZone::local, |name| TimeZone::from_posix_tz(&name)).ok();
     let kind = zone.as_ref().and_then(|zone| zone.find_local_time_type(unix).ok());
-    kind.map_or(0, |kind| i64::from(kind.ut_offset()))
+    kind.map_or(0, |kind| kind.ut_offset())
 }
 
 fn face(local: i64) -> String {

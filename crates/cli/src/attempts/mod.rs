@@ -2,7 +2,7 @@
 //! itself. What may be sent again, how often and when is the judge's to say, with what the store remembers; a door only makes
 //! single attempts. Our own faults never keep anything from running.
 
-mod clock;
+pub(crate) mod clock;
 mod contradicted;
 mod edges;
 mod logbook;

@@ -128,10 +128,10 @@ fn hindered(hindrance: Hindrance, lang: Lang) -> &'static str {
         (Hindrance::PassedOn, Lang::En) => "a part of its output has been passed on, and would come twice",
         (Hindrance::PassedOn, Lang::Zh) => "部分输出已经传出，重试会使其重复",
         (Hindrance::NoSession, Lang::En) => {
-            "it has begun, and told no session in which it could go on: starting over could do things twice"
+            "it may have begun, and there is no session in which it could go on: starting over could do things twice"
         }
         (Hindrance::NoSession, Lang::Zh) => {
-            "它已经开始，但没有给出可以继续的会话：从头开始可能会把事情做两遍"
+            "它可能已经开始，但没有可以继续的会话：从头开始可能会把事情做两遍"
         }
     }
 }

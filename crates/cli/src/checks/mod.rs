@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use regex_lite::Regex;
 use serde_json::Value;
 use unstuck_judge::suspicion::{CUT_JSON, Expected, JsonEnd, Suspicion, Watch};
-use unstuck_judge::{Call, Lang};
+use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Lang};
 
 pub(crate) use error::CheckError;
 pub(crate) use listener::Listener;
@@ -224,6 +224,23 @@ impl Checks {
             (None, Lang::Zh) => "它不是自行退出的".to_owned(),
         });
         Checked { check: format!("expect-exit {}", wanted.join(",")), result, took: Duration::ZERO }
+    }
+}
+
+/// What an exit code means that somebody expects, whatever it means otherwise.
+pub(crate) fn as_expected() -> Diagnosis {
+    Diagnosis {
+        kind: Kind::NotAnError,
+        stage: None,
+        confidence: 0.99,
+        rule: "check.expected-exit".to_owned(),
+        evidence: None,
+        subject: None,
+        transient: false,
+        fix_by: FixBy::Nobody,
+        effect: None,
+        hint: None,
+        advice: Vec::new(),
     }
 }
 

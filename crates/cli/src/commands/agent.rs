@@ -10,8 +10,9 @@ use unstuck_wire::redact::redact;
 
 use crate::attempts::{self, Aloud, Story, Terms, WireStory};
 use crate::cellar::Cellar;
+use crate::checks::{CheckArgs, Checks};
 use crate::exit::{CommandError, ExitStatus};
-use crate::headless::{AgentWork, Patience, Program, Reach, is_session_name};
+use crate::headless::{AgentWork, Began, Patience, Program, Reach, is_session_name};
 use crate::knowledge;
 use crate::settings;
 use crate::ui::Ui;
@@ -36,12 +37,14 @@ const LINE_MAX: usize = 2000;
 /// model can mend is told to it in its session. What has begun is never begun anew: without a session to take up, it stops and
 /// says so. Agents may not write unless you say so, or their own arguments do.
 #[derive(clap::Args)]
-#[command(after_help = "\
+// What an agent says of its work is prose, which is doubted by what somebody asks for only.
+#[command(mut_arg("no_suspicion", |arg| arg.hide(true)), after_help = "\
 Examples:
   unstuck agent claude -- 'Why does the login test fail?'          one JSON line: result, session_id, attempts, diagnosis
   unstuck agent codex --may-write -- 'Fix the login test'          may change files below the working folder
   unstuck agent claude --session 5f0c… -- 'And the logout test?'   goes on in the session of an earlier run
   unstuck agent gemini -- --model gemini-2.5-pro 'Review the diff' words before the last go to the program itself
+  unstuck agent codex --may-write --verify 'cargo test' -- 'Fix it' done is what passes; if not, the model is told
   git diff | unstuck agent claude --text -- -                      the prompt from standard input, the bare answer")]
 pub(crate) struct AgentArgs {
     /// claude, codex, gemini, or the NAME of an [agent.NAME] in the settings
@@ -76,10 +79,13 @@ pub(crate) struct AgentArgs {
     /// Arguments for the program, and last the prompt; `-` reads the prompt from standard input
     #[arg(last = true, required = true, value_name = "ARGS… PROMPT")]
     words: Vec<String>,
+    #[command(flatten)]
+    checks: CheckArgs,
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &AgentArgs) -> Result<ExitStatus, CommandError> {
     let rules = knowledge::load(ui, &[])?;
+    let checks = Checks::new(&args.checks, ui.lang())?;
     let (prompt, extra) = match args.words.split_last() {
         Some((prompt, extra)) => (read_prompt(prompt)?, extra),
         None => return Err(CommandError::NothingToRead),
@@ -112,8 +118,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &AgentArgs) -> Result<Exit
         idempotent: true,
         aloud: Aloud::Lines,
     };
-    let model = cellar.settings.language().model;
-    let mut work = AgentWork::new(&rules, program, Patience { idle }, model, prompt, args.session.clone());
+    let (model, patience) = (cellar.settings.language().model, Patience { idle });
+    let session = args.session.clone();
+    let mut work = AgentWork::new(&rules, program, patience, model, prompt, session, checks);
     let mut story = attempts::carry_out(ui, cellar, &rules, &terms, &mut work)?;
     let mut repairs = 0;
     while repairs < args.max_repairs && story.last().is_some_and(|tried| work.ask_to_repair(tried)) {
@@ -152,6 +159,18 @@ fn asking_to_repair(number: u8, of: u8, lang: Lang) -> String {
     }
 }
 
+/// Says which attempts began anew, and why that did no harm; nothing where none did.
+fn started_over(work: &AgentWork<'_>, lang: Lang) -> String {
+    let anew = work.laps().iter().zip(1..).skip(1).filter(|(lap, _)| lap.began == Began::Anew);
+    let said = anew.map(|(_, number)| match lang {
+        Lang::En => {
+            format!("attempt {number} began in a new session: no model had answered, and there was none to go on in\n")
+        }
+        Lang::Zh => format!("第 {number} 次尝试在新会话中开始：之前模型没有应答，也没有可以继续的会话\n"),
+    });
+    said.collect()
+}
+
 /// Prints what came of it: the result on standard output, the cause of a failure on standard error.
 fn tell(
     ui: &mut Ui,
@@ -160,7 +179,7 @@ fn tell(
     story: &Story,
     repairs: u8,
 ) -> Result<ExitStatus, CommandError> {
-    let said = story.in_words(None, ui.lang());
+    let said = started_over(work, ui.lang()) + &story.in_words(None, ui.lang());
     let _nobody_left_to_tell = ui.remark(&said);
     let answer = work.laps().last().map(|lap| lap.answer.trim_end()).unwrap_or_default();
     match (args.text, answer.is_empty()) {

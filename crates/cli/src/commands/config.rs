@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
@@ -17,7 +18,7 @@ use crate::exit::{CommandError, ExitStatus, NoPlace};
 use crate::nearest::nearest;
 use crate::settings::{
     Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir, Time, Value,
-    harmless, harmless_path, quoted,
+    WrittenAgent, harmless, harmless_path, quoted,
 };
 use crate::ui::Ui;
 
@@ -54,7 +55,7 @@ enum Action {
     },
     /// Explain one setting: what it means, who may set it, and what every layer says
     Explain {
-        /// The setting, such as store.keep-events, or alert.NAME
+        /// The setting, such as store.keep-events, or alert.NAME, or agent.NAME
         key: String,
         /// One JSON object
         #[arg(long)]
@@ -140,6 +141,15 @@ impl Shown {
         }
     }
 
+    fn of_agent(agent: &WrittenAgent) -> Shown {
+        Shown {
+            key: format!("agent.{}", agent.name),
+            value: agent_json(agent),
+            layer: agent.layer,
+            source: agent.place.to_string(),
+        }
+    }
+
     /// Whether the layer says all there is to say about where it was set.
     fn is_told_by_layer(&self) -> bool {
         self.source == self.layer.word()
@@ -222,11 +232,31 @@ fn alert_json(alert: &SetAlert) -> Json {
     Json::Object(fields)
 }
 
+/// What is set of an agent, with the names a file has for its fields, without what looks like a secret.
+fn agent_json(agent: &WrittenAgent) -> Json {
+    let words = |words: &Option<Vec<String>>| {
+        words.as_ref().map(|words| json!(words.iter().map(|word| redact(word)).collect::<Vec<_>>()))
+    };
+    let time = |time: Option<Duration>| time.map(|time| json!(Time(time).to_string()));
+    let fields = [
+        ("program", agent.program.as_ref().map(|program| json!(program))),
+        ("args", words(&agent.args)),
+        ("resume", words(&agent.resume)),
+        ("session", agent.session.as_ref().map(|session| json!(session))),
+        ("retries", agent.retries.map(|retries| json!(retries))),
+        ("may-write", agent.may_write.map(|may| json!(may))),
+        ("idle-timeout", time(agent.idle_timeout)),
+        ("timeout", time(agent.timeout)),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
 fn show(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<ExitStatus, CommandError> {
     let plain = Key::ALL.iter().map(|key| Shown::of_setting(&settings.setting(*key), settings));
     let (alerts, lang) = (settings.alerts(), ui.lang());
     let mut rows = Vec::new();
-    for shown in plain.chain(alerts.iter().map(Shown::of_alert)) {
+    let agents = settings.agents();
+    for shown in plain.chain(alerts.iter().map(Shown::of_alert)).chain(agents.iter().map(Shown::of_agent)) {
         if as_json {
             ui.json(&shown)?;
             continue;
@@ -272,17 +302,35 @@ fn explain(ui: &mut Ui, settings: &Settings, name: &str, as_json: bool) -> Resul
         match as_json {
             true => ui.json(&shown)?,
             false => {
-                let text = explained_alert(&shown, alert, ui.lang());
+                let text = explained_entry(&shown, alert.rule.say(ui.lang()), ui.lang());
+                ui.say(&text)?;
+            }
+        }
+        return Ok(ExitStatus::Success);
+    }
+    if let Some(agent) = settings.agents().iter().find(|agent| name == format!("agent.{}", agent.name)) {
+        let shown = Shown::of_agent(agent);
+        match as_json {
+            true => ui.json(&shown)?,
+            false => {
+                let title = match ui.lang() {
+                    Lang::En => "a program for `unstuck agent`",
+                    Lang::Zh => "`unstuck agent` 的程序",
+                };
+                let text = explained_entry(&shown, title, ui.lang());
                 ui.say(&text)?;
             }
         }
         return Ok(ExitStatus::Success);
     }
     let Some(key) = Key::named(name) else {
-        let alerts: Vec<String> =
-            settings.alerts().iter().map(|alert| format!("alert.{}", alert.rule.name)).collect();
-        let alert = nearest(name, alerts.iter().map(String::as_str)).filter(|_| name.starts_with("alert"));
-        let nearest = alert.or_else(|| Key::nearest(name)).map(str::to_owned);
+        let alerts = settings.alerts();
+        let alerts = alerts.iter().map(|alert| format!("alert.{}", alert.rule.name));
+        let entries: Vec<String> =
+            alerts.chain(settings.agent_names().map(|agent| format!("agent.{agent}"))).collect();
+        let is_entry = name.starts_with("alert") || name.starts_with("agent");
+        let entry = nearest(name, entries.iter().map(String::as_str)).filter(|_| is_entry);
+        let nearest = entry.or_else(|| Key::nearest(name)).map(str::to_owned);
         return Err(CommandError::NoSuchSetting { name: quoted(name), nearest });
     };
     let lang = ui.lang();
@@ -358,8 +406,9 @@ fn explained(key: Key, settings: &Settings, lang: Lang) -> String {
     text
 }
 
-fn explained_alert(shown: &Shown, alert: &SetAlert, lang: Lang) -> String {
-    let mut text = format!("{}: {}\n", shown.key, harmless(alert.rule.say(lang)));
+/// An alert or an agent, field by field.
+fn explained_entry(shown: &Shown, title: &str, lang: Lang) -> String {
+    let mut text = format!("{}: {}\n", shown.key, harmless(title));
     if let Json::Object(fields) = &shown.value {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "say") {
             let value = value.as_str().map_or_else(|| value.to_string(), harmless);

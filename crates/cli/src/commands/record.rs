@@ -8,7 +8,7 @@ use unstuck_judge::rules::Stream;
 use unstuck_judge::{Call, Observation, Outcome};
 use unstuck_store::Kept;
 
-use crate::attempts::{self, Aloud, Edges, Logbook, Terms, Tried, verify_line};
+use crate::attempts::{self, Aloud, Edges, Logbook, Terms, Tried, clock, verify_line};
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::{self, Ui};
@@ -53,7 +53,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
     };
     let kept = cellar.settings.output();
     let mut output = Edges::new(kept.head, kept.tail);
-    let mut reading = rules.read().at(cellar::now());
+    let mut reading = rules.read().at(clock::here());
     // Whoever types the command by hand has no output to hand over.
     if !ui::input_is_terminal() {
         let mut input = io::stdin().lock();

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use unstuck_exec::{Ending, Job, Run};
 use unstuck_judge::rules::Stream;
-use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Lang, Observation, Outcome, Rules, nature};
+use unstuck_judge::{Call, Lang, Observation, Outcome, Rules, nature};
 
 use crate::attempts::{
-    self, ATTEMPT_VARIABLE, Aloud, Edges, Hindrance, SESSION_VARIABLE, Story, Terms, Tried, Turn, Work,
+    self, ATTEMPT_VARIABLE, Aloud, Edges, Hindrance, SESSION_VARIABLE, Story, Terms, Tried, Turn, Work, clock,
 };
-use crate::cellar::{self, Cellar};
-use crate::checks::{Baseline, CheckArgs, Checks, Seen};
+use crate::cellar::Cellar;
+use crate::checks::{self, Baseline, CheckArgs, Checks, Seen};
 use crate::exit::{CommandError, ExitStatus};
 use crate::protect::{ProtectArgs, Protection, RolledBack, Runs};
 use crate::settings::OutputSettings;
@@ -224,7 +224,7 @@ impl Work for CommandWork<'_> {
         if let Some(protection) = self.protection.as_mut().filter(|_| turn.number == 1) {
             protection.tell();
         }
-        let mut reading = self.rules.read().at(cellar::now());
+        let mut reading = self.rules.read().at(clock::here());
         let [mut stdout, mut stderr, mut merged] =
             [(); 3].map(|()| Edges::new(self.kept.head, self.kept.tail));
         let call = self.call();
@@ -267,7 +267,7 @@ impl Work for CommandWork<'_> {
         let seen = Seen { exit_code, heard, variables: &variables, until: self.until };
         let checks = self.checks.look(&self.baseline, seen);
         let diagnosis = match exit_code.filter(|code| *code != 0) {
-            Some(code) if self.checks.accepts(code) => as_expected(),
+            Some(code) if self.checks.accepts(code) => checks::as_expected(),
             Some(_) | None => self.rules.conclude(reading, &call, outcome, None),
         };
         let [stdout, stderr, merged] = [stdout, stderr, merged].map(Edges::into_bytes);
@@ -279,23 +279,6 @@ impl Work for CommandWork<'_> {
             checks,
             hindrance: hindrance(&run),
         }
-    }
-}
-
-/// What an exit code means that somebody expects, whatever it means otherwise.
-fn as_expected() -> Diagnosis {
-    Diagnosis {
-        kind: Kind::NotAnError,
-        stage: None,
-        confidence: 0.99,
-        rule: "check.expected-exit".to_owned(),
-        evidence: None,
-        subject: None,
-        transient: false,
-        fix_by: FixBy::Nobody,
-        effect: None,
-        hint: None,
-        advice: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! An agent program as work that can be sent, and sent again: every attempt but the first takes up the session of the one
 //! before. What has begun is never begun anew behind anybody's back.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,11 +13,11 @@ use unstuck_wire::report::Report;
 use super::lap::{Began, Lap};
 use super::listener::{Listener, Told};
 use super::message;
-use super::program::{Program, Reach, Start};
+use super::program::{Program, Reach, Session, Start};
 use crate::attempts::{
-    ATTEMPT_VARIABLE, CheckResult, Checked, Hindrance, SESSION_VARIABLE, Tried, Turn, Work,
+    ATTEMPT_VARIABLE, CheckResult, Checked, Hindrance, SESSION_VARIABLE, Tried, Turn, Work, clock,
 };
-use crate::cellar;
+use crate::checks::{self, Baseline, Checks, Seen};
 
 /// Signals, and exit codes, by which a person or the system ends a program.
 const ENDED_BY_SIGNAL: [i32; 4] = [1, 2, 3, 15];
@@ -40,11 +41,16 @@ pub(crate) struct AgentWork<'r> {
     /// Has the model received the message?
     has_arrived: bool,
     session: Option<String>,
+    /// Has a model ever answered in that session?
+    has_answered: bool,
+    checks: Checks,
+    /// How things were before the first attempt.
+    baseline: Baseline,
     laps: Vec<Lap>,
 }
 
 impl<'r> AgentWork<'r> {
-    /// A task, in a new session or in one that is there already.
+    /// A task, in a new session or in one that is there already, and what proves that it was done.
     pub(crate) fn new(
         rules: &'r Rules,
         program: Program,
@@ -52,8 +58,9 @@ impl<'r> AgentWork<'r> {
         lang: Lang,
         task: String,
         session: Option<String>,
+        checks: Checks,
     ) -> AgentWork<'r> {
-        let message = task.clone();
+        let (message, baseline) = (task.clone(), checks.before());
         AgentWork {
             rules,
             program,
@@ -62,7 +69,10 @@ impl<'r> AgentWork<'r> {
             task,
             message,
             has_arrived: false,
+            has_answered: session.is_some(),
             session,
+            checks,
+            baseline,
             laps: Vec::new(),
         }
     }
@@ -104,20 +114,24 @@ impl<'r> AgentWork<'r> {
             true => message::go_on(turn.last, self.lang),
             false => self.message.clone(),
         };
-        let resumed = self.session.as_ref().and_then(|session| self.program.resume(session, &message));
-        match resumed {
+        match self.resumed(&message) {
             Some(start) => (start, Began::Resumed),
             None => (self.program.begin(&message), Began::Anew),
         }
+    }
+
+    /// How its session is taken up, where there is one that can be.
+    fn resumed(&self, message: &str) -> Option<Start> {
+        let name = self.session.as_deref()?;
+        self.program.resume(Session { name, is_empty: !self.has_answered }, message)
     }
 
     fn job(&self, start: &Start, turn: &Turn<'_>) -> Job {
         let job = Job::new(&start.executable, &start.args)
             .with_input(start.input.as_bytes())
             .capture_only()
-            .idle_timeout(self.patience.idle)
-            .with_variable(ATTEMPT_VARIABLE, turn.number.to_string())
-            .with_variable(SESSION_VARIABLE, turn.session);
+            .idle_timeout(self.patience.idle);
+        let job = variables(turn).into_iter().fold(job, |job, (name, value)| job.with_variable(name, value));
         match turn.limit {
             Some(limit) => job.timeout(limit),
             None => job,
@@ -125,18 +139,18 @@ impl<'r> AgentWork<'r> {
     }
 
     /// Why it cannot be sent again, where it cannot.
-    fn hindrance(&self, run: &Run, listener: &Listener<'_>) -> Option<Hindrance> {
-        let ended = match &run.ending {
+    fn hindrance(&self, run: &Run) -> Option<Hindrance> {
+        let was_ended = match &run.ending {
             Ending::Signalled(signal) => ENDED_BY_SIGNAL.contains(signal),
             Ending::Exited(code) => ENDED_BY_SIGNAL.iter().any(|signal| *code == 128 + signal),
             Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => false,
         };
         let did_not_run = matches!(run.ending, Ending::NotFound | Ending::NotExecutable(_));
-        // A program that tells nothing of itself may have done anything.
-        let is_dark = !self.program.tongue.tells_its_end() && self.program.reach == Reach::MayWrite;
-        let may_have_begun = !did_not_run && (listener.has_moved || self.has_arrived || is_dark);
-        let can_resume = self.session.is_some() && self.program.can_resume();
-        if ended {
+        // What may write is never started over, however little it told of itself.
+        let may_write = self.program.reach == Reach::MayWrite;
+        let may_have_begun = !did_not_run && (self.has_arrived || may_write);
+        let can_resume = self.resumed("").is_some();
+        if was_ended || run.asked_to_end {
             Some(Hindrance::Ended)
         } else {
             (may_have_begun && !can_resume).then_some(Hindrance::NoSession)
@@ -164,11 +178,12 @@ impl Work for AgentWork<'_> {
         });
         listener.close();
         self.session = listener.session.clone().or_else(|| self.session.take());
-        let hindrance = self.hindrance(&run, &listener);
         self.has_arrived |= listener.has_moved;
+        self.has_answered |= listener.has_moved;
+        let hindrance = self.hindrance(&run);
         let (outcome, code) = self.outcome(&run, &start, turn, &mut listener);
         let (diagnosis, said) = self.diagnose(outcome, &mut listener);
-        let checks = self.check(outcome, listener.told);
+        let checks = self.check(outcome, &listener, turn);
         let code = if code == 0 && checks.iter().any(Checked::has_failed) { 1 } else { code };
         self.laps.push(Lap {
             began,
@@ -223,6 +238,10 @@ impl AgentWork<'_> {
     /// The cause, and the text it was found in. What an agent complains of on its way to a success proves nothing, and what it
     /// says of its own end proves more than what it wrote beside that.
     fn diagnose(&self, outcome: Outcome, listener: &mut Listener<'_>) -> (Diagnosis, Vec<u8>) {
+        let is_expected = exit_code(outcome).is_some_and(|code| code != 0 && self.checks.accepts(code));
+        if is_expected && listener.told != Told::Badly {
+            return (checks::as_expected(), Vec::new());
+        }
         if outcome.said_ok() == Some(true) {
             return (self.conclude(outcome, b""), Vec::new());
         }
@@ -241,23 +260,60 @@ impl AgentWork<'_> {
     }
 
     fn conclude(&self, outcome: Outcome, text: &[u8]) -> Diagnosis {
-        let mut reading = self.rules.read().at(cellar::now());
+        let mut reading = self.rules.read().at(clock::here());
         reading.feed(From::Stderr, text);
         self.rules.conclude(reading, &self.call(), outcome, None)
     }
 
-    /// A program that tells its end and ended without a word of it has not finished, whatever its exit code says.
-    fn check(&self, outcome: Outcome, told: Told) -> Vec<Checked> {
-        let is_due = self.program.tongue.tells_its_end() && outcome.said_ok() == Some(true);
-        let result = match told {
-            Told::Well => CheckResult::Held,
-            Told::Nothing | Told::Badly => {
-                CheckResult::Failed { found: "it ended without a result".to_owned() }
-            }
-        };
-        let checked = Checked { check: "result".to_owned(), result, took: Duration::ZERO };
-        is_due.then_some(checked).into_iter().collect()
+    /// A program that tells its end and ended without a word of it has not finished, whatever its exit code says. Of one that
+    /// has, its answer is looked at, and what it left behind.
+    fn check(&self, outcome: Outcome, listener: &Listener<'_>, turn: &Turn<'_>) -> Vec<Checked> {
+        if listener.told == Told::Badly {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        if self.program.tongue.tells_its_end() && outcome.said_ok() == Some(true) {
+            let found = match self.lang {
+                Lang::En => "it ended without a result",
+                Lang::Zh => "它没有给出结果就结束了",
+            };
+            let result = match listener.told {
+                Told::Well => CheckResult::Held,
+                Told::Nothing | Told::Badly => CheckResult::Failed { found: found.to_owned() },
+            };
+            all.push(Checked { check: "result".to_owned(), result, took: Duration::ZERO });
+        }
+        if !all.iter().any(Checked::has_failed) {
+            let mut heard = self.checks.listen(&self.call());
+            heard.feed(From::Stdout, listener.answer.as_bytes());
+            let seen =
+                Seen { exit_code: exit_code(outcome), heard, variables: &variables(turn), until: None };
+            all.extend(self.checks.look(&self.baseline, seen));
+        }
+        all
     }
+}
+
+/// The exit code, where it has one.
+fn exit_code(outcome: Outcome) -> Option<i32> {
+    match outcome {
+        Outcome::Exited { code } => Some(code),
+        Outcome::Succeeded
+        | Outcome::Signalled { .. }
+        | Outcome::TimedOut
+        | Outcome::Interrupted
+        | Outcome::Rejected
+        | Outcome::Threw
+        | Outcome::ReportedFailure
+        | Outcome::Denied
+        | Outcome::NoExitCode => None,
+    }
+}
+
+/// What an attempt, and all that looks at it, finds in its environment.
+fn variables(turn: &Turn<'_>) -> [(OsString, OsString); 2] {
+    [(ATTEMPT_VARIABLE, turn.number.to_string()), (SESSION_VARIABLE, turn.session.to_owned())]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)))
 }
 
 /// A check that failed, in words.

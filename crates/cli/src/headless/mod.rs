@@ -13,4 +13,5 @@ mod program;
 mod tail;
 
 pub(crate) use agent_work::{AgentWork, Patience};
+pub(crate) use lap::Began;
 pub(crate) use program::{Program, Reach, is_session_name};

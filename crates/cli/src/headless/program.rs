@@ -60,6 +60,14 @@ pub(crate) struct Start {
     pub(crate) input: String,
 }
 
+/// A session that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Session<'s> {
+    pub(crate) name: &'s str,
+    /// No model has answered in it yet.
+    pub(crate) is_empty: bool,
+}
+
 impl Program {
     /// The program that is called so, with `extra` arguments of the user's.
     pub(crate) fn named(
@@ -121,26 +129,29 @@ impl Program {
         self.start(None, message).unwrap_or_else(|| self.with(Vec::new(), message))
     }
 
-    /// Takes up a session with a message; `None` where nobody knows how.
-    pub(crate) fn resume(&self, session: &str, message: &str) -> Option<Start> {
+    /// Takes up a session with a message; `None` where that cannot be done.
+    pub(crate) fn resume(&self, session: Session<'_>, message: &str) -> Option<Start> {
         self.start(Some(session), message)
     }
 
-    /// Can it take up a session?
+    /// Can it take up sessions at all?
     pub(crate) fn can_resume(&self) -> bool {
-        self.start(Some("x"), "").is_some()
+        self.start(Some(Session { name: "x", is_empty: false }), "").is_some()
     }
 
-    fn start(&self, session: Option<&str>, message: &str) -> Option<Start> {
+    fn start(&self, session: Option<Session<'_>>, message: &str) -> Option<Start> {
+        let name = session.map(|session| session.name);
         let own = match &self.tongue {
-            Tongue::Claude => return Some(self.with(self.claude(session), message)),
-            Tongue::Codex => return Some(self.with(self.codex(session), message)),
-            Tongue::Gemini => return Some(self.with(self.gemini(session), message)),
+            Tongue::Claude => return Some(self.with(self.claude(name), message)),
+            Tongue::Codex => return Some(self.with(self.codex(name), message)),
+            // It keeps no session in which no model has answered.
+            Tongue::Gemini if session.is_some_and(|session| session.is_empty) => return None,
+            Tongue::Gemini => return Some(self.with(self.gemini(name), message)),
             Tongue::Own(own) => own,
         };
-        let (words, name) = match session {
+        let (words, name) = match name {
             None => (&own.args, ""),
-            Some(session) => (own.resume.as_ref()?, session),
+            Some(name) => (own.resume.as_ref()?, name),
         };
         // The user's words first: the prompt, if it is an argument, is mostly the last.
         let takes_prompt = words.iter().any(|word| word.contains("{prompt}"));

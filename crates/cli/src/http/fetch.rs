@@ -17,8 +17,7 @@ use super::interruption::Interruption;
 use super::mishap::{Mishap, Progress};
 use super::outlet::{Destination, Outlet};
 use super::request::Request;
-use crate::attempts::{CheckResult, Checked, Hindrance, Tried, Turn, Work};
-use crate::cellar;
+use crate::attempts::{CheckResult, Checked, Hindrance, Tried, Turn, Work, clock};
 use crate::checks::{Checks, Listener, Seen};
 
 /// An answer that is announced as no longer than this is held back until it is whole.
@@ -259,7 +258,7 @@ impl Work for Fetch<'_> {
             ending.code = 128 | u8::try_from(signal).unwrap_or(0);
             ending.hindrance = Some(Hindrance::Ended);
         }
-        let mut reading = self.rules.read().at(cellar::now());
+        let mut reading = self.rules.read().at(clock::here());
         reading.feed(Stream::Stderr, ending.stderr.as_bytes());
         // What a welcome answer holds is content, whatever words stand in it; and its status is one that was wished for.
         let is_welcome = ending.status.is_some_and(|status| self.allows(status));

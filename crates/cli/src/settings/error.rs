@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_judge::Lang;
 
-use super::alert_mistake::AlertMistake;
+use super::entry_mistake::EntryMistake;
 use super::key::Project;
 use super::layer::Place;
 use super::quoted::{harmless_path, quoted};
@@ -33,11 +33,11 @@ pub(crate) enum SettingsError {
     #[error("{place}: {name} = {found} would loosen {current}: {}", may.words(Lang::En))]
     Loosens { place: Place, name: &'static str, found: String, current: String, may: Project },
     #[error("{place}: alert {}: {what}", quoted(name))]
-    Alert { place: Place, name: String, what: Box<AlertMistake> },
+    Alert { place: Place, name: String, what: Box<EntryMistake> },
     #[error("{place}: alerts are set in the user's or the system's file only")]
     AlertOutsideFile { place: Place },
     #[error("{place}: agent {}: {what}", quoted(name))]
-    Agent { place: Place, name: String, what: Box<AlertMistake> },
+    Agent { place: Place, name: String, what: Box<EntryMistake> },
     #[error("{place}: agents are set in the user's or the system's file only")]
     AgentOutsideFile { place: Place },
     #[error("--set wants KEY=VALUE, not {}", quoted(written))]

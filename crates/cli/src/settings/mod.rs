@@ -3,9 +3,9 @@
 //! Weakest first: what is built in, the system's file, the user's file, the project's file, variables, flags. Each file is
 //! read at most once. A project's file may only tighten; nothing it says is ever run, contacted or opened.
 
-mod alert_mistake;
 mod around;
 mod assignments;
+mod entry_mistake;
 mod error;
 mod key;
 mod layer;
@@ -22,6 +22,7 @@ mod written_alert;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use unstuck_store::AlertRule;
@@ -211,6 +212,12 @@ impl Settings {
     /// The names of all agent programs that something is set of.
     pub(crate) fn agent_names(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().map(|agent| &*agent.name)
+    }
+
+    /// What is set of all of them, by name.
+    pub(crate) fn agents(&self) -> Vec<WrittenAgent> {
+        let names: BTreeSet<&str> = self.agent_names().collect();
+        names.into_iter().filter_map(|name| self.agent(name)).collect()
     }
 
     /// All alerts, those that are switched off as well.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::alert_mistake::AlertMistake;
 use super::around::Around;
+use super::entry_mistake::EntryMistake;
 use super::error::{Misfit, SettingsError, Wanted};
 use super::key::Key;
 use super::layer::{Layer, Place};
@@ -163,7 +163,7 @@ impl Written {
         for (at, table) in tables {
             match WrittenAlert::read(text, layer, at, table) {
                 Ok(alert) if self.alerts.iter().any(|other| other.name == alert.name) => {
-                    let what = Box::new(AlertMistake::Twice);
+                    let what = Box::new(EntryMistake::Twice);
                     self.mistakes.push(SettingsError::Alert { place: alert.place, name: alert.name, what });
                 }
                 Ok(alert) => self.alerts.push(alert),
@@ -192,7 +192,7 @@ impl Written {
         for (name, value) in agents {
             let at = name.span().start;
             let read = match value.get_ref().as_table() {
-                Some(table) => WrittenAgent::read(text, name.get_ref(), at, table),
+                Some(table) => WrittenAgent::read(text, layer, name.get_ref(), at, table),
                 None => Err(vec![wrong(at, value.get_ref())]),
             };
             match read {

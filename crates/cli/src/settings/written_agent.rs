@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use super::alert_mistake::{AlertMistake, FieldWanted};
+use super::entry_mistake::{EntryMistake, FieldWanted};
 use super::error::SettingsError;
-use super::layer::Place;
+use super::layer::{Layer, Place};
 use super::value;
 use super::written::Text;
 use super::written_alert::{number, text, wrong};
@@ -16,13 +16,15 @@ const FIELDS: [&str; 8] =
     ["program", "args", "resume", "session", "retries", "may-write", "idle-timeout", "timeout"];
 
 /// No policy gives more.
-const MOST_RETRIES: u64 = 5;
+const MOST_RETRIES: u8 = 5;
 
 /// One `[agent.NAME]`; nothing has to be there.
 #[derive(Debug, Clone)]
 pub(crate) struct WrittenAgent {
     pub(crate) name: String,
-    place: Place,
+    /// Where it stands; of several, the strongest.
+    pub(crate) layer: Layer,
+    pub(crate) place: Place,
     /// What is started.
     pub(crate) program: Option<String>,
     /// What it is given; `{prompt}` stands for the prompt, which is else what it reads.
@@ -41,21 +43,23 @@ impl WrittenAgent {
     /// Reads one table; every field that is wrong is named.
     pub(crate) fn read(
         file: &Text<'_>,
+        layer: Layer,
         name: &str,
         at: usize,
         table: &DeTable<'_>,
     ) -> Result<WrittenAgent, Vec<SettingsError>> {
-        let mistake = |at: usize, what: AlertMistake| SettingsError::Agent {
+        let mistake = |at: usize, what: EntryMistake| SettingsError::Agent {
             place: file.place(at),
             name: name.to_owned(),
             what: Box::new(what),
         };
         let fits = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-            return Err(vec![mistake(at, AlertMistake::NoName)]);
+            return Err(vec![mistake(at, EntryMistake::NoName)]);
         }
         let mut agent = WrittenAgent {
             name: name.to_owned(),
+            layer,
             place: file.place(at),
             program: None,
             args: None,
@@ -75,18 +79,25 @@ impl WrittenAgent {
         if mistakes.is_empty() { Ok(agent) } else { Err(mistakes) }
     }
 
-    fn set(&mut self, field: &str, value: &DeValue<'_>) -> Result<(), AlertMistake> {
+    fn set(&mut self, field: &str, value: &DeValue<'_>) -> Result<(), EntryMistake> {
         match field {
             "program" => self.program = Some(text(field, value)?),
             "args" => self.args = Some(words(field, value)?),
-            "resume" => self.resume = Some(words(field, value)?),
+            "resume" => {
+                // Without its name it could be any session that is taken up.
+                let resume = words(field, value)?;
+                let names = resume.iter().any(|word| word.contains("{session}"));
+                self.resume = Some(
+                    Some(resume).filter(|_| names).ok_or_else(|| wrong(field, FieldWanted::Resume, value))?,
+                );
+            }
             "session" => {
                 let pattern = text(field, value).ok().filter(|text| text.matches("{session}").count() == 1);
                 self.session = Some(pattern.ok_or_else(|| wrong(field, FieldWanted::Pattern, value))?);
             }
             "retries" => {
-                let retries = number(field, value)?.min(MOST_RETRIES);
-                self.retries = u8::try_from(retries).ok();
+                let few = u8::try_from(number(field, value)?).ok().filter(|retries| *retries <= MOST_RETRIES);
+                self.retries = Some(few.ok_or_else(|| wrong(field, FieldWanted::UpTo(MOST_RETRIES), value))?);
             }
             "may-write" => {
                 let what = || wrong(field, FieldWanted::Flag, value);
@@ -96,7 +107,7 @@ impl WrittenAgent {
             "timeout" => self.timeout = Some(time(field, value)?),
             unknown => {
                 let nearest = nearest(unknown, FIELDS.into_iter());
-                return Err(AlertMistake::UnknownField { field: unknown.to_owned(), nearest });
+                return Err(EntryMistake::UnknownField { field: unknown.to_owned(), nearest });
             }
         }
         Ok(())
@@ -106,6 +117,7 @@ impl WrittenAgent {
     pub(crate) fn over(self, weaker: WrittenAgent) -> WrittenAgent {
         WrittenAgent {
             name: self.name,
+            layer: self.layer,
             place: self.place,
             program: self.program.or(weaker.program),
             args: self.args.or(weaker.args),
@@ -120,27 +132,27 @@ impl WrittenAgent {
 
     /// The mistake that this field is missing.
     pub(crate) fn lacks(&self, field: &'static str) -> SettingsError {
-        self.mistake(AlertMistake::NeedsField { field })
+        self.mistake(EntryMistake::NeedsField { field })
     }
 
     /// The mistake that this field is there.
     pub(crate) fn must_not_set(&self, field: &'static str) -> SettingsError {
-        self.mistake(AlertMistake::NotForKnown { field })
+        self.mistake(EntryMistake::NotForKnown { field })
     }
 
-    fn mistake(&self, what: AlertMistake) -> SettingsError {
+    fn mistake(&self, what: EntryMistake) -> SettingsError {
         SettingsError::Agent { place: self.place.clone(), name: self.name.clone(), what: Box::new(what) }
     }
 }
 
-fn words(field: &str, value: &DeValue<'_>) -> Result<Vec<String>, AlertMistake> {
+fn words(field: &str, value: &DeValue<'_>) -> Result<Vec<String>, EntryMistake> {
     let what = || wrong(field, FieldWanted::Words, value);
     let words = value.as_array().ok_or_else(what)?.iter();
     let words: Option<Vec<String>> = words.map(|word| word.get_ref().as_str().map(str::to_owned)).collect();
     words.filter(|words| words.iter().all(|word| !word.contains('\0'))).ok_or_else(what)
 }
 
-fn time(field: &str, value: &DeValue<'_>) -> Result<Duration, AlertMistake> {
+fn time(field: &str, value: &DeValue<'_>) -> Result<Duration, EntryMistake> {
     let time = value.as_str().and_then(value::time).filter(|time| *time >= Duration::from_secs(1));
     time.ok_or_else(|| wrong(field, FieldWanted::ASecondOrMore, value))
 }

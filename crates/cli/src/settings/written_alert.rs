@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use unstuck_judge::Kind;
 use unstuck_store::{AlertFilter, AlertRule, AlertWhen, EventType};
 
-use super::alert_mistake::{AlertMistake, FieldFound, FieldWanted};
+use super::entry_mistake::{EntryMistake, FieldFound, FieldWanted};
 use super::error::SettingsError;
 use super::layer::{Layer, Place};
 use super::quoted::quoted;
@@ -87,14 +87,14 @@ impl WrittenAlert {
     ) -> Result<WrittenAlert, Vec<SettingsError>> {
         let place = text.place(at);
         let name = table.get("name").and_then(|name| name.get_ref().as_str()).unwrap_or_default();
-        let wrong = |at: usize, what: AlertMistake| SettingsError::Alert {
+        let wrong = |at: usize, what: EntryMistake| SettingsError::Alert {
             place: text.place(at),
             name: name.to_owned(),
             what: Box::new(what),
         };
         let fits = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-            return Err(vec![wrong(at, AlertMistake::NoName)]);
+            return Err(vec![wrong(at, EntryMistake::NoName)]);
         }
         let mut alert = WrittenAlert {
             name: name.to_owned(),
@@ -126,7 +126,7 @@ impl WrittenAlert {
         if errors.is_empty() { Ok(alert) } else { Err(errors) }
     }
 
-    fn set(&mut self, field: &str, value: &Spanned<DeValue<'_>>) -> Result<(), AlertMistake> {
+    fn set(&mut self, field: &str, value: &Spanned<DeValue<'_>>) -> Result<(), EntryMistake> {
         let value = value.get_ref();
         match field {
             "name" => {}
@@ -167,7 +167,7 @@ impl WrittenAlert {
             }
             unknown => {
                 let nearest = nearest(unknown, FIELDS.into_iter());
-                return Err(AlertMistake::UnknownField { field: unknown.to_owned(), nearest });
+                return Err(EntryMistake::UnknownField { field: unknown.to_owned(), nearest });
             }
         }
         Ok(())
@@ -221,11 +221,11 @@ impl WrittenAlert {
         }
     }
 
-    fn when_and_how_much(&self) -> Result<(AlertWhen, Duration), AlertMistake> {
-        let when = self.when.ok_or(AlertMistake::NoWhen)?;
-        let needs = |field: &'static str| AlertMistake::Needs { when: when.word(), field };
+    fn when_and_how_much(&self) -> Result<(AlertWhen, Duration), EntryMistake> {
+        let when = self.when.ok_or(EntryMistake::NoWhen)?;
+        let needs = |field: &'static str| EntryMistake::Needs { when: when.word(), field };
         let refuse = |field: &'static str, is_set: bool| match is_set {
-            true => Err(AlertMistake::MeansNothing { when: when.word(), field }),
+            true => Err(EntryMistake::MeansNothing { when: when.word(), field }),
             false => Ok(()),
         };
         if when != WrittenWhen::Rate {
@@ -264,7 +264,7 @@ fn one_of<T>(
     value: &DeValue<'_>,
     words: &[&str],
     read: impl Fn(&str) -> Option<T>,
-) -> Result<T, AlertMistake> {
+) -> Result<T, EntryMistake> {
     let written = value.as_str().unwrap_or_default();
     read(written).ok_or_else(|| {
         let nearest = nearest(written, words.iter().copied()).map(str::to_owned);
@@ -273,16 +273,16 @@ fn one_of<T>(
             (true, Some(_)) => FieldWanted::KnownWord,
             (true, None) | (false, _) => FieldWanted::OneOf(words.join(", ")),
         };
-        AlertMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest }
+        EntryMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest }
     })
 }
 
-pub(super) fn text(field: &str, value: &DeValue<'_>) -> Result<String, AlertMistake> {
+pub(super) fn text(field: &str, value: &DeValue<'_>) -> Result<String, EntryMistake> {
     let text = value.as_str().filter(|text| !text.is_empty() && !text.contains(char::is_control));
     text.map(str::to_owned).ok_or_else(|| wrong(field, FieldWanted::Line, value))
 }
 
-pub(super) fn number(field: &str, value: &DeValue<'_>) -> Result<u64, AlertMistake> {
+pub(super) fn number(field: &str, value: &DeValue<'_>) -> Result<u64, EntryMistake> {
     let number =
         value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
     number.ok_or_else(|| wrong(field, FieldWanted::WholeNumber, value))
@@ -302,7 +302,7 @@ fn real(value: &DeValue<'_>) -> Option<f64> {
 }
 
 /// A text for everybody, or one for each language.
-fn say(value: &DeValue<'_>) -> Result<[String; 2], AlertMistake> {
+fn say(value: &DeValue<'_>) -> Result<[String; 2], EntryMistake> {
     if let Some(both) = value.as_str() {
         return Ok([both.to_owned(), both.to_owned()]);
     }
@@ -316,7 +316,7 @@ fn say(value: &DeValue<'_>) -> Result<[String; 2], AlertMistake> {
     }
 }
 
-fn command(value: &DeValue<'_>) -> Result<Vec<String>, AlertMistake> {
+fn command(value: &DeValue<'_>) -> Result<Vec<String>, EntryMistake> {
     let what = || wrong("command", FieldWanted::Command, value);
     let words = value.as_array().ok_or_else(what)?.iter();
     let words: Option<Vec<String>> = words.map(|word| word.get_ref().as_str().map(str::to_owned)).collect();
@@ -327,7 +327,7 @@ fn command(value: &DeValue<'_>) -> Result<Vec<String>, AlertMistake> {
     words.filter(is_sound).ok_or_else(what)
 }
 
-fn webhook(value: &DeValue<'_>) -> Result<String, AlertMistake> {
+fn webhook(value: &DeValue<'_>) -> Result<String, EntryMistake> {
     let url = value.as_str().unwrap_or_default();
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
@@ -338,12 +338,12 @@ fn webhook(value: &DeValue<'_>) -> Result<String, AlertMistake> {
         && !host.contains('@');
     match is_sound {
         true => Ok(url.to_owned()),
-        false => Err(AlertMistake::NoAddress),
+        false => Err(EntryMistake::NoAddress),
     }
 }
 
-pub(super) fn wrong(field: &str, wanted: FieldWanted, value: &DeValue<'_>) -> AlertMistake {
-    AlertMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest: None }
+pub(super) fn wrong(field: &str, wanted: FieldWanted, value: &DeValue<'_>) -> EntryMistake {
+    EntryMistake::WrongField { field: field.to_owned(), wanted, found: found(value), nearest: None }
 }
 
 /// What was written, for an error.

@@ -104,6 +104,66 @@ fn a_model_that_cannot_mend_it_is_asked_three_times_and_no_more() {
 }
 
 #[test]
+fn a_success_that_a_check_denies_is_told_to_the_model_in_its_session() {
+    // It says that it is done each time, and it is only the second time.
+    let script = format!(
+        "echo \"$*\" >> words\ncat >> prompts\nif [ -e once ]; then echo built > app; fi\ntouch once\n{}",
+        says(&[SESSION, ANSWER, WELL])
+    );
+    let world = with_program("claude", &script);
+    let verify = "test -s app || { echo no app yet; exit 7; }";
+    let said = run(&world, &["agent", "claude", "--may-write", "--verify", verify, "--", "Build it. "]);
+    let result = result(&said);
+    assert_eq!(
+        (said.exit, &result["repairs"], &result["began"], &result["verified"]),
+        (0, &json!(1), &json!(["new", "resumed"]), &json!(true)),
+        "{said}"
+    );
+    let first = &result["attempts"][0];
+    assert_eq!((&first["ok"], &first["kind"]), (&json!(false), &json!("check_failed")), "{said}");
+    let prompts = fs::read_to_string(world.path("prompts")).unwrap();
+    assert!(prompts.starts_with("Build it. Your last run said that all went well, but"), "{prompts}");
+    assert!(prompts.contains("it exited with 7: no app yet"), "{prompts}");
+}
+
+#[test]
+fn a_success_that_checks_keep_denying_is_a_failure_in_the_end() {
+    let script = format!("echo x >> starts\n{}", says(&[SESSION, ANSWER, WELL]));
+    let world = with_program("claude", &script);
+    for (check, repairs) in [
+        (&["--expect-file", "app"][..], "3"),
+        (&["--expect-changed", "bin", "--max-repairs", "1"], "1"),
+        (&["--expect-output", "^Nothing", "--max-repairs", "0"], "0"),
+        (&["--expect-json", ".ok", "--max-repairs", "0"], "0"),
+        (&["--expect-exit", "3", "--max-repairs", "0"], "0"),
+    ] {
+        let said = run(&world, &[&["agent", "claude"], check, &["--", "Build it."]].concat());
+        let result = result(&said);
+        assert_eq!(
+            (said.exit, &result["rule"], &result["verified"], result["repairs"].to_string().as_str()),
+            (1, &json!("check.failed"), &json!(false), repairs),
+            "{check:?}\n{said}"
+        );
+    }
+    let stats = world.run(&["stats"], "");
+    assert!(stats.stdout().contains("claimed success, check failed: 9"), "{stats}");
+    run(&world, &["agent", "claude", "--expect-output", "^All", "--", "x"]).complains(0, &["status=success"]);
+}
+
+#[test]
+fn an_agent_that_may_write_is_not_started_over_even_where_it_said_nothing() {
+    let refused =
+        r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 Overloaded."}"#;
+    let world = with_program("claude", &format!("echo x >> starts\n{}exit 1", says(&[refused])));
+    let said = run(&world, &["agent", "claude", "--may-write", "--", "Build it."]);
+    assert_eq!((said.exit, &result(&said)["stopped"]), (1, &json!("no_session")), "{said}");
+    let said = run(&world, &["agent", "claude", "--read-only", "--", "Look at it."]);
+    assert_eq!(result(&said)["began"], json!(["new", "new"]), "{said}");
+    said.complains(1, &["attempt 2 began in a new session"]);
+    assert_eq!(fs::read_to_string(world.path("starts")).unwrap().lines().count(), 3);
+}
+
+#[test]
 fn what_has_begun_without_a_session_is_stopped_with_its_cause() {
     let nameless =
         r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"half"}]}}"#;
@@ -120,7 +180,7 @@ fn what_has_begun_without_a_session_is_stopped_with_its_cause() {
     );
     assert_eq!(fs::read_to_string(world.path("starts")).unwrap().lines().count(), 1);
     assert_eq!(result["stopped"], "no_session");
-    said.complains(1, &["told no session"]);
+    said.complains(1, &["there is no session in which it could go on"]);
 }
 
 #[test]
@@ -147,6 +207,53 @@ fn an_overloaded_model_is_waited_for_and_the_same_session_goes_on() {
     );
     let log = world.run(&["log", "--json", "--since", "0"], "");
     assert!(log.stdout().contains("\"agent\""), "{log}");
+}
+
+#[test]
+fn a_limit_that_ends_soon_is_waited_for_and_one_that_does_not_is_told() {
+    let refused = |until: &str| {
+        format!(
+            r#"echo "{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"{until}\",\"session_id\":\"5f0c-1\"}}""#
+        )
+    };
+    let soon = refused("Claude AI usage limit reached|$(($(date +%s) + 3))");
+    let script = format!(
+        "if [ -e once ]; then\n{}exit 0; fi\ntouch once\n{}{soon}\nexit 1",
+        says(&[SESSION, ANSWER, WELL]),
+        says(&[SESSION, ANSWER])
+    );
+    let said = run(&with_program("claude", &script), &["agent", "claude", "--", "x"]);
+    let told = result(&said);
+    assert_eq!((said.exit, &told["began"]), (0, &json!(["new", "resumed"])), "{said}");
+    let waited = told["waits_ms"][0].as_u64().unwrap_or(0);
+    assert!((1500..5000).contains(&waited), "{said}");
+
+    let late = refused("You've hit your weekly limit · resets Dec 31, 2099 at 3pm");
+    let world = with_program("claude", &format!("{}{late}\nexit 1", says(&[SESSION, ANSWER])));
+    let said = run(&world, &["agent", "claude", "--", "x"]);
+    let told = result(&said);
+    assert_eq!(
+        (&told["kind"], &told["stopped"], &told["come_back_after_ms"], &told["began"]),
+        (&json!("rate_limited"), &json!("hint_too_long"), &json!(2_764_800_000_u64), &json!(["new"])),
+        "{said}"
+    );
+    said.complains(1, &["it could work in"]);
+}
+
+#[test]
+fn a_time_that_is_told_without_a_zone_is_one_of_the_clocks_here() {
+    let later = "$(date -d '+4 hours' +%H:%M 2>/dev/null || date -v+4H +%H:%M)";
+    let failed = format!(
+        r#"echo "{{\"type\":\"turn.failed\",\"error\":{{\"message\":\"You’ve hit your usage limit. Try again at {later}.\"}}}}""#
+    );
+    let world = with_program("codex", &format!("{failed}\nexit 1"));
+    let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+    for zone in ["UTC0", "HERE-05:30", "THERE+09"] {
+        let mut command = world.command(&["agent", "codex", "--", "x"]);
+        let said = Said::by(command.env("PATH", &path).env("TZ", zone).stdin(Stdio::null()).spawn().unwrap());
+        let minutes = result(&said)["come_back_after_ms"].as_u64().unwrap_or(0) / 60_000;
+        assert!((238..=240).contains(&minutes), "{zone}: {minutes}\n{said}");
+    }
 }
 
 #[test]

@@ -164,6 +164,29 @@ fn a_typo_names_the_nearest_setting() {
 }
 
 #[test]
+fn a_mistake_in_an_agent_is_named_with_what_is_wanted() {
+    let check = |fields: &str, words: &[&str]| {
+        let world = World::empty().with(USER, format!("[agent.mine]\n{fields}\n"));
+        world.run(&["config", "show"], "").complains(2, words);
+    };
+    check("programm = \"x\"", &["config.toml:2:1: agent mine: has no field programm; did you mean program?"]);
+    check("program = 3", &["program must be a text on one line, not 3"]);
+    check("args = \"run\"", &["args must be a list of texts such as [\"run\", \"{prompt}\"], not \"run\""]);
+    check("resume = [\"--continue\"]", &["resume must be a list with {session} in it, such as"]);
+    check("session = \"id\"", &["session must be a text on one line with {session} in it", "not \"id\""]);
+    check("retries = 9", &["retries must be a whole number from 0 to 5, not 9"]);
+    check("may-write = \"no\"", &["may-write must be true or false, not \"no\""]);
+    check("idle-timeout = \"0s\"", &["idle-timeout must be a duration of 1s or more"]);
+    check("timeout = 60", &["timeout must be a duration of 1s or more", "not 60"]);
+    let world = World::empty().with(USER, "[agent.Mine]\nprogram = \"x\"\n");
+    world.run(&["config", "show"], "").complains(2, &["agent Mine: needs a name of a-z, 0-9 and -"]);
+    let world = World::empty().with(USER, "agent = \"mine\"\n");
+    world.run(&["config", "show"], "").complains(2, &["agent must be"]);
+    let world = World::empty().with(PROJECT, "[agent.mine]\nprogram = \"touch\"\n");
+    world.run(&["agent", "mine", "--", "pwned"], "").complains(125, &["agent may not be set by a project"]);
+}
+
+#[test]
 fn other_commands_are_stopped_by_a_mistake_as_well() {
     let world = World::empty().with(USER, "[store]\nkeep-evnts = \"1d\"\n");
     world.run(&["diagnose", "--json"], "boom").complains(2, &["no setting is called store.keep-evnts"]);
@@ -341,6 +364,25 @@ fn one_setting_is_explained() {
         (&json!("10d"), &json!("project"), &json!("lower"))
     );
     assert_eq!(answer["layers"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn an_agent_is_shown_as_its_layers_set_it_and_without_its_secrets() {
+    let agents = "[agent.mine]\nprogram = \"my-agent\"\nargs = [\"--token=ghp_0123456789abcdefghijklmnopqrstuvwxyz\", \"{prompt}\"]\nidle-timeout = \"5m\"\n\n[agent.claude]\nretries = 2\n";
+    let world = World::empty().with(USER, agents);
+    let line = shown(&world, "agent.mine", &[]);
+    assert_eq!(line["layer"], "user", "{line}");
+    assert_eq!(
+        (&line["value"]["program"], &line["value"]["idle-timeout"]),
+        (&"my-agent".into(), &"5m".into())
+    );
+    assert!(!line.to_string().contains("ghp_0123456789"), "{line}");
+    assert_eq!(shown(&world, "agent.claude", &[])["value"], serde_json::json!({ "retries": 2 }));
+    let table = world.run(&["config", "show"], "");
+    assert!(table.stdout().contains(r#"{"retries":2}"#), "{table}");
+    let explained = world.run(&["config", "explain", "agent.mine"], "");
+    assert!(explained.stdout().contains("idle-timeout 5m"), "{explained}");
+    world.run(&["config", "explain", "agent.mime"], "").complains(2, &["did you mean agent.mine?"]);
 }
 
 #[test]

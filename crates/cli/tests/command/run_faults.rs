@@ -93,13 +93,18 @@ fn where_the_disk_of_the_store_is_full_everything_passes_and_only_the_record_is_
     let world = World::empty().with("state/x", "");
     let mounts = |then: &str| format!("unshare --mount sh -c 'mount -t tmpfs -o size=32k tmpfs state{then}'");
     if !by_shell(&world, &mounts("")).stderr.is_empty() {
-        eprintln!("skipped: whoever may not mount anything cannot fill a disk of their own");
-        return;
+        return skipped("whoever may not mount anything cannot fill a disk of their own");
     }
     fs::write(world.path("loud.sh"), format!("exec \"$UNSTUCK\" {LOUD}\n")).unwrap();
     let filled =
         " && ! cat /dev/zero > state/full 2>/dev/null; UNSTUCK_STORE_STATE_DIR=$PWD/state exec sh loud.sh";
     nothing_is_lost_but_the_record(&by_shell(&world, &mounts(filled)));
+}
+
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr, reason = "what is not tested is said")]
+fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
 }
 
 /// Makes every look at the time of day differ by hours from the one before, in both directions.

@@ -9,6 +9,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use super::kin::{self, Kin};
 use super::pulse::Pulse;
 use super::signals::Signals;
 use super::terminal::Terminal;
@@ -34,6 +35,8 @@ pub(super) struct Keeper {
     child: Child,
     /// Whom signals are for. Its leader is the child, or the command that the child watches over.
     group: Pid,
+    /// Those who left the group, as far as they were looked for when all had to end.
+    left: Vec<Kin>,
     grace: Duration,
     pulse: Pulse,
     asked: Asked,
@@ -59,7 +62,17 @@ impl Keeper {
             Limit::After(limit) => started.checked_add(limit),
         };
         let asked = Asked::Nothing { until };
-        Keeper { child, group, grace: job.grace, pulse, asked, by_user: false, signals, terminal }
+        Keeper {
+            child,
+            group,
+            left: Vec::new(),
+            grace: job.grace,
+            pulse,
+            asked,
+            by_user: false,
+            signals,
+            terminal,
+        }
     }
 
     /// Waits for the end, doing on the way what signals, the clock and the keyboard ask for. Tells how it ended, whether
@@ -144,7 +157,9 @@ impl Keeper {
                 self.tell(signal);
                 self.asked = Asked::ByUser { until };
             }
-            Asked::ByUser { .. } | Asked::ByClock { .. } | Asked::KilledByClock => self.tell(Signal::SIGKILL),
+            Asked::ByUser { .. } | Asked::ByClock { .. } | Asked::KilledByClock => {
+                self.tell_all(Signal::SIGKILL);
+            }
         }
     }
 
@@ -153,13 +168,13 @@ impl Keeper {
             Asked::Nothing { until } | Asked::ByUser { until }
                 if self.pulse.due(until).is_some_and(is_past) =>
             {
-                self.tell(Signal::SIGTERM);
+                self.tell_all(Signal::SIGTERM);
                 // A stopped process would not notice that it shall end.
-                self.tell(Signal::SIGCONT);
+                self.tell_all(Signal::SIGCONT);
                 self.asked = Asked::ByClock { kill_at: Instant::now() + self.grace };
             }
             Asked::ByClock { kill_at } if is_past(kill_at) => {
-                self.tell(Signal::SIGKILL);
+                self.tell_all(Signal::SIGKILL);
                 self.asked = Asked::KilledByClock;
             }
             Asked::Nothing { .. } | Asked::ByUser { .. } | Asked::ByClock { .. } | Asked::KilledByClock => {}
@@ -167,14 +182,23 @@ impl Keeper {
     }
 
     /// The child is gone but was told to end with all it started: gives the others the rest of the grace.
-    fn end_group(&self, kill_at: Instant) {
-        while killpg(self.group, None).is_ok() {
+    fn end_group(&mut self, kill_at: Instant) {
+        while killpg(self.group, None).is_ok() || self.left.iter().any(|kin| kin.is_there()) {
             if is_past(kill_at) {
-                self.tell(Signal::SIGKILL);
+                self.tell_all(Signal::SIGKILL);
                 return;
             }
             std::thread::sleep(GROUP_LOOK);
         }
+    }
+
+    /// Signals the group, and those who left it: they are looked for first, because with their parents the ties are gone.
+    fn tell_all(&mut self, signal: Signal) {
+        let found = kin::outside(pid_of(&self.child), self.group);
+        let new: Vec<Kin> = found.into_iter().filter(|kin| !self.left.contains(kin)).collect();
+        self.left.extend(new);
+        self.tell(signal);
+        self.left.iter().for_each(|kin| kin.tell(signal));
     }
 
     /// Signals the whole group. That nobody is left to hear it is no error.

@@ -8,6 +8,7 @@ mod child_side;
 mod console;
 mod intake;
 mod keeper;
+mod kin;
 mod pty;
 mod pulse;
 mod pump;

@@ -9,6 +9,9 @@ use super::*;
 /// Sunday, 1 March 2026, 12:00:00 UTC.
 const NOW: UnixMillis = 1_772_366_400_000;
 
+/// The clocks of a place that is two hours ahead of UTC at that moment.
+const HERE: Clock = Clock { now: NOW, ahead: Some(2 * 60 * 60) };
+
 fn say(hint: Option<Hint>) -> String {
     match hint {
         Some(Hint { wait: Wait::For(wait), source }) => format!("{wait:?} by {source}"),
@@ -21,7 +24,7 @@ fn say(hint: Option<Hint>) -> String {
 fn check(rows: &[(&str, &str)]) {
     let wrong: Vec<String> = rows
         .iter()
-        .map(|(line, expected)| (line, *expected, say(in_line(line, Some(NOW)))))
+        .map(|(line, expected)| (line, *expected, say(in_line(line, Some(HERE)))))
         .filter(|(_, expected, got)| expected != got)
         .map(|(line, expected, got)| format!("{line:?}\n  is {got}, not {expected}"))
         .collect();
@@ -122,6 +125,60 @@ fn waits_in_sentences_are_read() {
 }
 
 #[test]
+fn moments_are_waited_for() {
+    // Here it is 14:00, while UTC has 12:00.
+    check(&[
+        ("Claude AI usage limit reached|1772370000", "3600s by rate_limit_reset"),
+        ("You've hit your session limit · resets 3pm", "3600s by rate_limit_reset"),
+        ("You've hit your session limit · resets 3pm (UTC)", "10800s by rate_limit_reset"),
+        ("5-hour limit reached ∙ resets 2:30pm (Europe/Athens)", "1800s by rate_limit_reset"),
+        ("Your limit will reset at 1pm.", "82800s by rate_limit_reset"),
+        ("Weekly limit reached · resets Mar 3 at 2pm", "172800s by rate_limit_reset"),
+        ("Your limit will reset on Mar 2, 2pm.", "86400s by rate_limit_reset"),
+        ("You’ve hit your usage limit. Visit x.y or try again at 2:21 PM.", "1260s by prose"),
+        ("You’ve hit your usage limit. Try again at Mar 1st, 2026 3:33 PM.", "5580s by prose"),
+        ("try again at 14:05", "300s by prose"),
+        ("Please retry at 14:00:30.", "30s by prose"),
+        ("try again at tomorrow 14:00", "86400s by prose"),
+        ("Try again on January 2nd at 2:00 PM", "0ns by prose"),
+        ("try again at 2026-03-01 12:01 UTC", "60s by prose"),
+        ("Rate limited until 2026-03-01T12:00:30Z", "30s by rate_limit_reset"),
+        ("Rate limited until 12:00:30 GMT", "30s by rate_limit_reset"),
+        (r#"{"resets_at": 1772366460, "plan_type": "plus"}"#, "60s by rate_limit_reset"),
+        (r#""resets_in_seconds": 4000"#, "4000s by rate_limit_reset"),
+        // Read a moment after the minute that was meant.
+        ("resets 1:59pm", "0ns by rate_limit_reset"),
+        ("resets 12am", "36000s by rate_limit_reset"),
+    ]);
+    let at_the_end_of_the_year = Clock { now: 1_798_632_000_000, ahead: Some(0) };
+    assert_eq!(say(in_line("try again on Jan 2 at 12:00", Some(at_the_end_of_the_year))), "259200s by prose");
+}
+
+#[test]
+fn a_moment_that_could_mean_another_one_is_not_read() {
+    check(
+        &[
+            "resets 3pm PST",
+            "resets 3pm (CET)",
+            "resets 3pm +0300",
+            "resets at 3",
+            "resets 13pm",
+            "resets 14:75",
+            "resets the counter 3 times",
+            "reached 14 of 20",
+            "npm will retry at 14:05",
+            "valid until further notice",
+            "try again at noon",
+            "resets Smarch 3 at 2pm",
+        ]
+        .map(|line| (line, "nothing")),
+    );
+    let nowhere = Some(Clock { now: NOW, ahead: None });
+    assert_eq!(say(in_line("resets 3pm", nowhere)), "nothing");
+    assert_eq!(say(in_line("resets 3pm (UTC)", nowhere)), "10800s by rate_limit_reset");
+}
+
+#[test]
 fn waits_in_other_languages_are_read() {
     check(&[
         ("请在 30 秒后重试", "30s by prose"),
@@ -185,7 +242,7 @@ fn a_date_means_nothing_without_a_clock_and_the_servers_own_is_the_best() {
     assert_eq!(say(in_line("x-ratelimit-reset: 1772366460", None)), "nothing");
     let answer = format!("HTTP/1.1 503\r\nDate: Sun, 01 Mar 2026 12:01:00 GMT\r\n{date}\r\n");
     assert_eq!(say(in_text(&answer, None)), "30s by retry_after");
-    assert_eq!(say(in_text(&answer, Some(NOW))), "30s by retry_after");
+    assert_eq!(say(in_text(&answer, Some(HERE))), "30s by retry_after");
     assert_eq!(date_in_line("< date: Sun, 01 Mar 2026 12:00:00 GMT"), Some(NOW));
     assert_eq!(date_in_line("update: Sun, 01 Mar 2026 12:00:00 GMT"), None);
 }
@@ -227,14 +284,19 @@ fn a_line_made_to_be_slow_is_not() {
     for part in
         ["ratelimit:", "retry_delay{", "ratelimit-reset-", "wait ", "again in 1s ", "秒后重试", "\"date\":"]
     {
-        let _ = in_text(&part.repeat(100_000 / part.len()), Some(NOW));
+        let _ = in_text(&part.repeat(100_000 / part.len()), Some(HERE));
     }
 }
 
 proptest! {
     #[test]
-    fn no_line_is_too_strange(line in any::<String>(), now: Option<u64>) {
-        let _ = in_text(&line, now);
+    fn no_line_is_too_strange(line in any::<String>(), now: Option<u64>, ahead: Option<i32>) {
+        let _ = in_text(&line, now.map(|now| Clock { now, ahead }));
+    }
+
+    #[test]
+    fn no_moment_is_too_strange(now: u64, ahead: i32, word in "(Feb|dec|today|2026-02-|)[ 0-9]{0,5}(st|,|:|)[ 0-9:]{1,9}( am|PM|) ?(\\(?UTC|\\(A/B|)") {
+        let _ = in_text(&format!("try again at {word}"), Some(Clock { now, ahead: Some(ahead) }));
     }
 
     #[test]
@@ -250,7 +312,7 @@ proptest! {
             0..12,
         ),
     ) {
-        let _ = in_text(&parts.concat(), Some(NOW));
+        let _ = in_text(&parts.concat(), Some(HERE));
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn field(bytes: &[u8], at: usize, length: usize) -> Option<i64> {
 /// Returns the days from 1970-01-01 to a date of the Gregorian calendar.
 ///
 /// Years are counted from March, so that the leap day is the last of its year and every month before it has a fixed place.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
     let from_march = (month + 9) % 12;
     let year = if month <= 2 { year - 1 } else { year };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);

@@ -100,7 +100,7 @@ fn a_servers_wait_replaces_ours_and_is_not_cut_short() {
         (secs(0), "retry after 0ns"),
         (secs(300), "retry after 300s"),
         (secs(301), "HintTooLong, come back after 301s"),
-        (Duration::MAX, "HintTooLong, come back after 86400s"),
+        (Duration::MAX, "HintTooLong, come back after 2764800s"),
     ] {
         check(Ask { may_repeat: MayRepeat::After(said), ..limited }, expected);
     }

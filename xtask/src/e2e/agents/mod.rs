@@ -91,7 +91,7 @@ impl Agent {
                 Spelled::Calls(steps.iter().map(|step| (self.call)(step, project)).collect())
             }
             Turn::Say(text) => Spelled::Say(text),
-            Turn::Overloaded => Spelled::Overloaded,
+            Turn::Refused(why) => Spelled::Refused(*why),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::http::{Request, Response};
-use super::{Arguments, Reply, Script, take_turn};
+use super::{Arguments, Refusal, Reply, Script, take_turn};
 
 /// Answers one request.
 pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
@@ -14,14 +14,30 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
         "/v1/messages" => {
             let offers_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
             let reply = take_turn(script, body, offers_tools);
-            if reply.is_refusal {
-                let error = json!({"type": "overloaded_error", "message": "Overloaded"});
-                return Response::overloaded("529 Overloaded", &json!({"type": "error", "error": error}));
+            if let Some(refusal) = reply.refusal {
+                return refused(refusal);
             }
             if body["stream"] == true { stream(body, &reply) } else { whole(body, &reply) }
         }
         "/v1/messages/count_tokens" => Response::json(&json!({"input_tokens": 10})),
         _ => Response::not_found(),
+    }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let error =
+        |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
+    match refusal {
+        Refusal::Overloaded => Response::refused("529 Overloaded", &error("overloaded_error", "Overloaded")),
+        Refusal::Limited => Response::limited(&error(
+            "rate_limit_error",
+            "This request would exceed your organization's rate limit of 30,000 input tokens per minute.",
+        )),
+        Refusal::UsedUp => {
+            let message = format!("Claude AI usage limit reached|{}", super::in_an_hour());
+            Response::refused(super::LIMITED, &error("rate_limit_error", &message))
+        }
+        Refusal::Silent => Response::silence(),
     }
 }
 

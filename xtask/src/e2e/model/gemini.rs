@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::http::{Request, Response};
-use super::{Arguments, Reply, Script, take_turn};
+use super::{Arguments, Refusal, Reply, Script, take_turn};
 
 /// Answers one request.
 pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
@@ -14,9 +14,8 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
     match asks {
         "streamGenerateContent" | "generateContent" => {
             let reply = reply(body, script);
-            if reply.is_refusal {
-                let error = json!({"code": 503, "message": "The model is overloaded. Please try again later.", "status": "UNAVAILABLE"});
-                return Response::overloaded(super::BUSY, &json!({ "error": error }));
+            if let Some(refusal) = reply.refusal {
+                return refused(refusal);
             }
             match asks {
                 "generateContent" => Response::json(&content(&reply)),
@@ -25,6 +24,28 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
         }
         "countTokens" => Response::json(&json!({"totalTokens": 10})),
         _ => Response::not_found(),
+    }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    match refusal {
+        Refusal::Overloaded => {
+            let message = "The model is overloaded. Please try again later.";
+            let error = json!({"code": 503, "message": message, "status": "UNAVAILABLE"});
+            Response::refused(super::BUSY, &json!({ "error": error }))
+        }
+        Refusal::Limited => Response::limited(&json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED",
+            "message": "You exceeded your current quota, please check your plan and billing details. Please retry in 2s.",
+            "details": [
+                {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                    "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
+                {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "2s"}]}})),
+        Refusal::UsedUp => Response::refused(
+            super::LIMITED,
+            &json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED",
+            "message": "You have exhausted your capacity on this model. Your quota will reset after 1h0m0s."}}),
+        ),
+        Refusal::Silent => Response::silence(),
     }
 }
 

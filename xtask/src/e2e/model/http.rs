@@ -3,11 +3,16 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
 /// No request of an agent is larger.
 const LARGEST_BODY: usize = 64 << 20;
+
+/// No scenario waits longer for an answer that does not come.
+const SILENCE: Duration = Duration::from_secs(300);
 
 /// What was asked.
 #[derive(Debug)]
@@ -26,23 +31,41 @@ pub struct Response {
     status: &'static str,
     kind: &'static str,
     body: Vec<u8>,
+    /// What else stands in its head.
+    more: &'static str,
+    /// How long it is held back.
+    held: Duration,
 }
 
 impl Response {
     /// One JSON document.
     pub fn json(document: &Value) -> Response {
-        Response { status: "200 OK", kind: "application/json", body: document.to_string().into_bytes() }
+        Response::of("200 OK", "application/json", document.to_string().into_bytes())
     }
 
     /// Nobody scripted this.
     pub fn not_found() -> Response {
         let body = br#"{"error":{"type":"not_found_error","message":"not scripted"}}"#.to_vec();
-        Response { status: "404 Not Found", kind: "application/json", body }
+        Response::of("404 Not Found", "application/json", body)
     }
 
-    /// Too many others ask at the same time.
-    pub fn overloaded(status: &'static str, document: &Value) -> Response {
+    /// A refusal.
+    pub fn refused(status: &'static str, document: &Value) -> Response {
         Response { status, ..Response::json(document) }
+    }
+
+    /// A refusal that says when to come back.
+    pub fn limited(document: &Value) -> Response {
+        Response { more: "Retry-After: 2\r\n", ..Response::refused(super::LIMITED, document) }
+    }
+
+    /// None, as long as anybody waits for it.
+    pub fn silence() -> Response {
+        Response { held: SILENCE, ..Response::not_found() }
+    }
+
+    fn of(status: &'static str, kind: &'static str, body: Vec<u8>) -> Response {
+        Response { status, kind, body, more: "", held: Duration::ZERO }
     }
 
     /// A stream of events, each with a name or without.
@@ -54,7 +77,7 @@ impl Response {
             }
             body += &format!("data: {data}\n\n");
         }
-        Response { status: "200 OK", kind: "text/event-stream", body: body.into_bytes() }
+        Response::of("200 OK", "text/event-stream", body.into_bytes())
     }
 }
 
@@ -65,7 +88,9 @@ pub fn serve(stream: &TcpStream, answer: impl Fn(&Request) -> Response) {
     let mut reader = BufReader::new(stream);
     // A connection that breaks off is the agent's matter; the scenario sees it by what was not asked.
     while let Ok(Some(request)) = read(&mut reader) {
-        if write(stream, &request, &answer(&request)).is_err() {
+        let response = answer(&request);
+        thread::sleep(response.held);
+        if write(stream, &request, &response).is_err() {
             return;
         }
     }
@@ -73,10 +98,11 @@ pub fn serve(stream: &TcpStream, answer: impl Fn(&Request) -> Response) {
 
 fn write(mut stream: &TcpStream, request: &Request, response: &Response) -> io::Result<()> {
     let head = format!(
-        "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nRequest-Id: scripted\r\n\r\n",
+        "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}Request-Id: scripted\r\n\r\n",
         response.status,
         response.kind,
-        response.body.len()
+        response.body.len(),
+        response.more
     );
     let mut bytes = head.into_bytes();
     if request.method != "HEAD" {

@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http::{Request, Response};
 use serde_json::{Value, json};
@@ -26,6 +26,9 @@ const LAST_WORD: &str = "That is all.";
 /// What most of them answer when too many ask.
 const BUSY: &str = "503 Service Unavailable";
 
+/// What all of them answer when one asks too often.
+const LIMITED: &str = "429 Too Many Requests";
+
 /// One turn of the model.
 #[derive(Debug, Clone)]
 pub enum Turn {
@@ -33,8 +36,21 @@ pub enum Turn {
     Calls(Vec<Step>),
     /// Words, which end the agent's run.
     Say(&'static str),
-    /// No turn at all: too many others ask at the same time.
+    /// No turn at all.
+    Refused(Refusal),
+}
+
+/// Why there is no turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Too many others ask at the same time.
     Overloaded,
+    /// This one asks too often; it may come back in two seconds.
+    Limited,
+    /// This one has had its share, and gets more in an hour.
+    UsedUp,
+    /// Nobody answers, and nobody says why.
+    Silent,
 }
 
 /// One tool call, in our words.
@@ -110,8 +126,8 @@ struct Reply {
     text: String,
     /// The calls with their ids.
     calls: Vec<(String, ToolCall)>,
-    /// There is no answer: too many others ask.
-    is_refusal: bool,
+    /// There is no answer.
+    refusal: Option<Refusal>,
 }
 
 impl Reply {
@@ -196,6 +212,33 @@ fn take_turn(script: &Mutex<Script>, body: &Value, offers_tools: bool) -> Reply 
     Reply { id, ..turn.unwrap_or_else(|| Reply::say(LAST_WORD)) }
 }
 
+/// How OpenAI refuses.
+fn openai_refusal(refusal: Refusal) -> Response {
+    match refusal {
+        Refusal::Overloaded => {
+            let error = json!({"message": "The server is overloaded", "type": "server_error"});
+            Response::refused(BUSY, &json!({ "error": error }))
+        }
+        Refusal::Limited => {
+            Response::limited(&json!({"error": {"type": "tokens", "code": "rate_limit_exceeded",
+            "message": "Rate limit reached for gpt-5.5 in organization org-tide on tokens per min (TPM): Limit 30000, \
+                        Used 29500, Requested 1500. Please try again in 2s."}}))
+        }
+        Refusal::UsedUp => Response::refused(
+            LIMITED,
+            &json!({"error": {"type": "usage_limit_reached",
+            "message": "The usage limit has been reached", "plan_type": "plus", "resets_at": in_an_hour()}}),
+        ),
+        Refusal::Silent => Response::silence(),
+    }
+}
+
+/// The moment in an hour, in seconds since 1970.
+fn in_an_hour() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_secs() + 60 * 60
+}
+
 /// A model that is listening.
 pub struct Model {
     dialect: Dialect,
@@ -232,7 +275,7 @@ impl Model {
         };
         let turns = turns.into_iter().map(|turn| match turn {
             Spelled::Say(text) => Reply::say(text),
-            Spelled::Overloaded => Reply { is_refusal: true, ..Reply::default() },
+            Spelled::Refused(why) => Reply { refusal: Some(why), ..Reply::default() },
             Spelled::Calls(calls) => {
                 Reply { calls: calls.into_iter().map(&mut name).collect(), ..Reply::default() }
             }
@@ -305,7 +348,7 @@ pub enum Spelled {
     /// Words.
     Say(&'static str),
     /// No answer.
-    Overloaded,
+    Refused(Refusal),
 }
 
 /// What a model received in one run.

@@ -15,11 +15,8 @@ pub fn answer(request: &Request, script: &Mutex<Script>) -> Response {
     }
     let offers_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let reply = take_turn(script, body, offers_tools);
-    if reply.is_refusal {
-        return Response::overloaded(
-            super::BUSY,
-            &json!({"error": {"message": "The server is overloaded", "type": "server_error"}}),
-        );
+    if let Some(refusal) = reply.refusal {
+        return super::openai_refusal(refusal);
     }
     let (id, items) = (format!("resp_{}", reply.id), items(&reply));
     let whole = json!({"id": id, "object": "response", "status": "completed", "model": body["model"],

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
+use crate::checks::CheckArgs;
 use crate::headless::program::Tongue;
 
 /// A folder with a program in it that answers each of its starts as it is told.
@@ -71,7 +72,8 @@ exit "$(cat "$n.exit")"
     fn work<'r>(&self, rules: &'r Rules, reach: Reach) -> AgentWork<'r> {
         let program = Program::for_test(Tongue::Codex, reach, self.program().to_str().unwrap());
         let patience = Patience { idle: Duration::from_secs(20) };
-        AgentWork::new(rules, program, patience, Lang::En, "Do it".to_owned(), None)
+        let checks = Checks::new(&CheckArgs::default(), Lang::En).unwrap();
+        AgentWork::new(rules, program, patience, Lang::En, "Do it".to_owned(), None, checks)
     }
 }
 

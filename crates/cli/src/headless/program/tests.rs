@@ -26,7 +26,17 @@ fn known(name: &str, extra: &[&str], asked: Option<Reach>) -> Result<Program, Co
 fn check(name: &str, extra: &[&str], asked: Option<Reach>, begins: &str, resumes: &str) {
     let program = known(name, extra, asked).unwrap();
     assert_eq!(line(&program.begin("Do it")), begins);
-    assert_eq!(line(&program.resume("s-1", "Go on").unwrap()), resumes);
+    let session = Session { name: "s-1", is_empty: false };
+    assert_eq!(line(&program.resume(session, "Go on").unwrap()), resumes);
+}
+
+#[test]
+fn a_session_in_which_nobody_answered_is_taken_up_where_the_program_keeps_it() {
+    let session = Session { name: "s-1", is_empty: true };
+    for (name, is_kept) in [("claude", true), ("codex", true), ("gemini", false)] {
+        let start = known(name, &[], None).unwrap().resume(session, "Go on");
+        assert_eq!(start.is_some(), is_kept, "{name}");
+    }
 }
 
 #[test]

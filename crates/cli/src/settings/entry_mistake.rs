@@ -1,4 +1,5 @@
-//! What can be wrong with one `[[alert]]` or one `[agent.NAME]`, and the words for it. What somebody wrote is quoted before it comes here.
+//! What can be wrong with one entry that has a name of its own, an `[[alert]]` or an `[agent.NAME]`, and the words for it. What
+//! somebody wrote is quoted before it comes here.
 
 use std::fmt;
 
@@ -6,9 +7,9 @@ use unstuck_judge::Lang;
 
 use super::quoted::quoted;
 
-/// A mistake in one alert, or in one agent.
+/// A mistake in one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AlertMistake {
+pub(crate) enum EntryMistake {
     NoName,
     Twice,
     UnknownField {
@@ -48,12 +49,14 @@ pub(crate) enum FieldWanted {
     KnownWord,
     Line,
     WholeNumber,
+    UpTo(u8),
     ASecondOrMore,
     AboveOne,
     Flag,
     Say,
     Command,
     Words,
+    Resume,
     Pattern,
 }
 
@@ -67,63 +70,63 @@ pub(crate) enum FieldFound {
     Table,
 }
 
-impl AlertMistake {
+impl EntryMistake {
     /// It, in words.
     pub(crate) fn words(&self, lang: Lang) -> String {
         match (self, lang) {
-            (AlertMistake::NoName, Lang::En) => "needs a name of a-z, 0-9 and - (at most 64)".to_owned(),
-            (AlertMistake::NoName, Lang::Zh) => {
+            (EntryMistake::NoName, Lang::En) => "needs a name of a-z, 0-9 and - (at most 64)".to_owned(),
+            (EntryMistake::NoName, Lang::Zh) => {
                 "需要由 a-z、0-9 和 - 组成的名称（最多 64 个字符）".to_owned()
             }
-            (AlertMistake::Twice, Lang::En) => "stands twice in this file".to_owned(),
-            (AlertMistake::Twice, Lang::Zh) => "在此文件中出现了两次".to_owned(),
-            (AlertMistake::UnknownField { field, nearest }, Lang::En) => {
+            (EntryMistake::Twice, Lang::En) => "stands twice in this file".to_owned(),
+            (EntryMistake::Twice, Lang::Zh) => "在此文件中出现了两次".to_owned(),
+            (EntryMistake::UnknownField { field, nearest }, Lang::En) => {
                 format!("has no field {}{}", quoted(field), meant(*nearest, lang))
             }
-            (AlertMistake::UnknownField { field, nearest }, Lang::Zh) => {
+            (EntryMistake::UnknownField { field, nearest }, Lang::Zh) => {
                 format!("没有 {} 这个字段{}", quoted(field), meant(*nearest, lang))
             }
-            (AlertMistake::WrongField { field, wanted, found, nearest }, Lang::En) => {
+            (EntryMistake::WrongField { field, wanted, found, nearest }, Lang::En) => {
                 let meant = meant(nearest.as_deref(), lang);
                 format!("{field} must be {}, not {}{meant}", wanted.words(lang), found.words(lang))
             }
-            (AlertMistake::WrongField { field, wanted, found, nearest }, Lang::Zh) => {
+            (EntryMistake::WrongField { field, wanted, found, nearest }, Lang::Zh) => {
                 let meant = meant(nearest.as_deref(), lang);
                 format!("{field} 应为：{}；写的是 {}{meant}", wanted.words(lang), found.words(lang))
             }
-            (AlertMistake::NoAddress, Lang::En) => {
+            (EntryMistake::NoAddress, Lang::En) => {
                 "webhook must be an http:// or https:// address without a user name".to_owned()
             }
-            (AlertMistake::NoAddress, Lang::Zh) => {
+            (EntryMistake::NoAddress, Lang::Zh) => {
                 "webhook 应为不含用户名的 http:// 或 https:// 地址".to_owned()
             }
-            (AlertMistake::NoWhen, Lang::En) => "needs `when`: failures, rate or event".to_owned(),
-            (AlertMistake::NoWhen, Lang::Zh) => "需要 `when`：failures、rate 或 event".to_owned(),
-            (AlertMistake::NeedsField { field }, Lang::En) => format!("needs `{field}`"),
-            (AlertMistake::NeedsField { field }, Lang::Zh) => format!("需要 `{field}`"),
-            (AlertMistake::NotForKnown { field }, Lang::En) => {
+            (EntryMistake::NoWhen, Lang::En) => "needs `when`: failures, rate or event".to_owned(),
+            (EntryMistake::NoWhen, Lang::Zh) => "需要 `when`：failures、rate 或 event".to_owned(),
+            (EntryMistake::NeedsField { field }, Lang::En) => format!("needs `{field}`"),
+            (EntryMistake::NeedsField { field }, Lang::Zh) => format!("需要 `{field}`"),
+            (EntryMistake::NotForKnown { field }, Lang::En) => {
                 format!("`{field}` is known of this program already and cannot be set")
             }
-            (AlertMistake::NotForKnown { field }, Lang::Zh) => {
+            (EntryMistake::NotForKnown { field }, Lang::Zh) => {
                 format!("此程序的 `{field}` 是已知的，不能设置")
             }
-            (AlertMistake::Needs { when, field }, Lang::En) => {
+            (EntryMistake::Needs { when, field }, Lang::En) => {
                 format!("`when = \"{when}\"` needs `{field}`")
             }
-            (AlertMistake::Needs { when, field }, Lang::Zh) => {
+            (EntryMistake::Needs { when, field }, Lang::Zh) => {
                 format!("`when = \"{when}\"` 需要 `{field}`")
             }
-            (AlertMistake::MeansNothing { when, field }, Lang::En) => {
+            (EntryMistake::MeansNothing { when, field }, Lang::En) => {
                 format!("`{field}` means nothing with `when = \"{when}\"`")
             }
-            (AlertMistake::MeansNothing { when, field }, Lang::Zh) => {
+            (EntryMistake::MeansNothing { when, field }, Lang::Zh) => {
                 format!("`{field}` 与 `when = \"{when}\"` 一起没有意义")
             }
         }
     }
 }
 
-impl fmt::Display for AlertMistake {
+impl fmt::Display for EntryMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words(Lang::En))
     }
@@ -137,6 +140,9 @@ impl FieldWanted {
             FieldWanted::Line => ("a text on one line".to_owned(), "单行文本".to_owned()),
             FieldWanted::WholeNumber => {
                 ("a whole number, 0 or more".to_owned(), "不小于 0 的整数".to_owned())
+            }
+            FieldWanted::UpTo(most) => {
+                (format!("a whole number from 0 to {most}"), format!("0 到 {most} 的整数"))
             }
             FieldWanted::ASecondOrMore => (
                 "a duration of 1s or more, such as \"1h\"".to_owned(),
@@ -153,8 +159,12 @@ impl FieldWanted {
                 "列表，例如 [\"notify-send\", \"unstuck\"]".to_owned(),
             ),
             FieldWanted::Words => (
-                "a list of texts such as [\"resume\", \"{session}\"]".to_owned(),
-                "文本列表，例如 [\"resume\", \"{session}\"]".to_owned(),
+                "a list of texts such as [\"run\", \"{prompt}\"]".to_owned(),
+                "文本列表，例如 [\"run\", \"{prompt}\"]".to_owned(),
+            ),
+            FieldWanted::Resume => (
+                "a list with {session} in it, such as [\"resume\", \"{session}\"]".to_owned(),
+                "含有 {session} 的列表，例如 [\"resume\", \"{session}\"]".to_owned(),
             ),
             FieldWanted::Pattern => (
                 "a text on one line with {session} in it, such as \"session: {session}\"".to_owned(),
