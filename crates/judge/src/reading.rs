@@ -3,6 +3,11 @@
 //! Whatever the size of the output, memory stays bounded: for each rule the first and the last line that it matched, for
 //! each pattern the lines that could serve as evidence. A line is looked at closely only when it holds a trigger.
 //! Nothing is decided here; `diagnose` weighs what was found.
+//!
+//! Where somebody waits for what streams by, the beginning of each stream is read as it comes, and of all that follows only
+//! the newest part, in the end. Which bytes those are depends on the output alone, never on the time it took.
+
+mod newest;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,6 +16,7 @@ use memchr::{memchr, memchr2, memrchr2};
 
 use crate::hint::{self, Clock, Hint};
 use crate::rules::{Stream, Table};
+use newest::Newest;
 
 /// A line longer than this is read in pieces of this size around what was found.
 const LINE_MAX: usize = 4 * 1024;
@@ -22,6 +28,9 @@ const QUOTE_MAX: usize = 600;
 const LOOKS_MAX: u32 = 500;
 /// The last part of each stream is read again for patterns that were cut off by `LOOKS_MAX`.
 const TAIL: usize = 8 * 1024;
+
+/// So much of each stream is read as it comes where somebody waits for it to pass.
+const READ_IN_PASSING: u64 = 16 << 20;
 
 /// A line of the output that matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,12 +58,13 @@ pub(crate) struct Findings {
     pub(crate) rules: BTreeMap<u16, Span>,
     /// For each pattern that was found: the lines that have it.
     pub(crate) patterns: BTreeMap<u16, Span>,
+    /// How often each pattern was looked at; empty as long as none was.
     looks: Vec<u32>,
 }
 
 impl Findings {
-    fn new(table: &Table) -> Findings {
-        Findings { rules: BTreeMap::new(), patterns: BTreeMap::new(), looks: vec![0; table.pattern_count()] }
+    fn new() -> Findings {
+        Findings { rules: BTreeMap::new(), patterns: BTreeMap::new(), looks: Vec::new() }
     }
 
     pub(crate) fn has(&self, pattern: u16) -> bool {
@@ -70,6 +80,8 @@ struct Lane {
     bytes: u64,
     visible: bool,
     tail: Vec<u8>,
+    /// What is read when nothing follows it.
+    newest: Newest,
 }
 
 /// An output being read.
@@ -80,6 +92,8 @@ pub struct Reading<'r> {
     lanes: [Lane; 3],
     hint: Option<Hint>,
     clock: Option<Clock>,
+    /// How much of each stream is read as it comes.
+    whole: u64,
     lower: String,
 }
 
@@ -88,12 +102,19 @@ impl<'r> Reading<'r> {
     pub fn new(tables: &'r [Table]) -> Reading<'r> {
         Reading {
             tables,
-            findings: tables.iter().map(Findings::new).collect(),
+            findings: tables.iter().map(|_| Findings::new()).collect(),
             lanes: Default::default(),
             hint: None,
             clock: None,
+            whole: u64::MAX,
             lower: String::new(),
         }
+    }
+
+    /// Reads in passing, so that nobody waits for us: of each stream the first 16 MB and at least the last megabyte, but not what
+    /// is between them.
+    pub fn in_passing(self) -> Reading<'r> {
+        Reading { whole: READ_IN_PASSING, ..self }
     }
 
     /// Tells the time, so that a moment the other side names becomes a wait. A `Date` that it prints itself goes before.
@@ -107,9 +128,37 @@ impl<'r> Reading<'r> {
             return;
         }
         let lane = &mut self.lanes[stream as usize];
+        let room = usize::try_from(self.whole.saturating_sub(lane.bytes)).unwrap_or(usize::MAX);
         lane.bytes += bytes.len() as u64;
         lane.visible = lane.visible || bytes.iter().any(|byte| !byte.is_ascii_whitespace());
         keep_tail(&mut lane.tail, bytes);
+        let (now, later) = bytes.split_at(room.min(bytes.len()));
+        self.read(stream, now);
+        if !later.is_empty() {
+            let lane = &mut self.lanes[stream as usize];
+            lane.newest.push(later);
+            lane.lines += line_breaks(later);
+        }
+    }
+
+    /// Reads what waited until nothing follows it.
+    fn read_newest(&mut self, stream: Stream) {
+        let newest = std::mem::take(&mut self.lanes[stream as usize].newest);
+        let [mut older, newer] = newest.parts();
+        self.lanes[stream as usize].lines -= line_breaks(older) + line_breaks(newer);
+        if newest.is_cut {
+            // What stood open before the gap ends there, and what the gap cut in two is no line.
+            let open = std::mem::take(&mut self.lanes[stream as usize].carry);
+            self.scan(stream, &open);
+            let (cut, rest) = older.split_at(memchr(b'\n', older).map_or(older.len(), |at| at + 1));
+            self.lanes[stream as usize].lines += line_breaks(cut);
+            older = rest;
+        }
+        self.read(stream, older);
+        self.read(stream, newer);
+    }
+
+    fn read(&mut self, stream: Stream, bytes: &[u8]) {
         let mut rest = bytes;
         if !self.lanes[stream as usize].carry.is_empty() {
             let end = memchr(b'\n', rest).map(|at| at + 1);
@@ -141,6 +190,7 @@ impl<'r> Reading<'r> {
     pub(crate) fn close(mut self) -> Seen {
         const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Merged];
         for stream in STREAMS {
+            self.read_newest(stream);
             let rest = std::mem::take(&mut self.lanes[stream as usize].carry);
             self.scan(stream, &rest);
         }
@@ -165,7 +215,7 @@ impl<'r> Reading<'r> {
         let is_cut = lane.bytes > tail.len() as u64;
         let from = if is_cut { memchr(b'\n', &tail).map_or(tail.len(), |at| at + 1) } else { 0 };
         let end = &tail[from..];
-        lane.lines = lane.lines.saturating_sub(memchr::memchr_iter(b'\n', end).count() as u64);
+        lane.lines = lane.lines.saturating_sub(line_breaks(end));
         self.scan(stream, end);
         self.lanes[stream as usize].tail = tail;
     }
@@ -209,13 +259,13 @@ impl<'r> Reading<'r> {
                     .max(end.saturating_sub(LINE_MAX / 2));
                 let stop = memchr2(b'\n', b'\r', &text[end..]).map_or(text.len(), |at| end + at);
                 let stop = stop.min(end + LINE_MAX / 2);
-                lines += memchr::memchr_iter(b'\n', &text[counted..start]).count() as u64;
+                lines += line_breaks(&text[counted..start]);
                 counted = start;
                 self.look(index, stream, &text[start..stop], lines + 1, end - start);
                 from = stop;
             }
         }
-        self.lanes[stream as usize].lines = base + memchr::memchr_iter(b'\n', text).count() as u64;
+        self.lanes[stream as usize].lines = base + line_breaks(text);
     }
 
     /// Tries the patterns without fixed text on every line: only a user's own file has such.
@@ -236,6 +286,9 @@ impl<'r> Reading<'r> {
     fn look(&mut self, index: usize, stream: Stream, line: &[u8], number: u64, trigger: usize) {
         let table = &self.tables[index];
         let findings = &mut self.findings[index];
+        if findings.looks.is_empty() {
+            findings.looks = vec![0; table.pattern_count()];
+        }
         let mut wanted: Vec<u16> = Vec::new();
         table.anchors().each(line, |pattern| {
             let looks = &mut findings.looks[usize::from(pattern)];
@@ -358,6 +411,10 @@ fn lower_into(lower: &mut String, line: &str) {
     lower.clear();
     lower.push_str(line);
     lower.make_ascii_lowercase();
+}
+
+fn line_breaks(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
 }
 
 fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {

@@ -35,8 +35,8 @@ pub enum Stream {
 #[derive(Debug)]
 pub struct Table {
     packed: Packed,
-    /// One place for each regular expression.
-    compiled: Vec<OnceLock<Option<Box<Compiled>>>>,
+    /// One place for each regular expression, made when the first of them is compiled: most outputs need none.
+    compiled: OnceLock<Vec<OnceLock<Option<Box<Compiled>>>>>,
 }
 
 /// A regular expression, and fixed text that every line it matches must contain.
@@ -78,8 +78,7 @@ impl Table {
     }
 
     fn new(packed: Packed) -> Table {
-        let compiled = std::iter::repeat_with(OnceLock::new).take(packed.regex_count()).collect();
-        Table { packed, compiled }
+        Table { packed, compiled: OnceLock::new() }
     }
 
     /// The rules, in the order in which they were read.
@@ -152,7 +151,9 @@ impl Table {
             Some(Box::new(Compiled { regex, needs: anchors::fixed_text(row.source) }))
         };
         let place = Some(self.packed.regex_place(pattern)).filter(|_| row.is_regex)?;
-        self.compiled.get(place)?.get_or_init(compile).as_deref()
+        let places =
+            || std::iter::repeat_with(OnceLock::new).take(self.packed.regex_count()).collect::<Vec<_>>();
+        self.compiled.get_or_init(places).get(place)?.get_or_init(compile).as_deref()
     }
 }
 
