@@ -68,14 +68,30 @@ use ui::{Language, Ui};
 #[derive(Parser)]
 #[command(name = "unstuck", version, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
+    #[command(flatten)]
+    manner: Manner,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command can be told.
+#[derive(clap::Args)]
+struct Manner {
     /// Language of texts for people (default: from LC_ALL, LC_MESSAGES or LANG)
     #[arg(long, global = true, value_name = "LANG")]
     lang: Option<Language>,
     /// Set a setting for this run, stronger than every file and variable (see `unstuck config show`)
     #[arg(long, global = true, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    #[command(subcommand)]
-    command: Command,
+}
+
+/// `run` without all other commands.
+#[derive(Parser)]
+struct RunAlone {
+    #[command(flatten)]
+    manner: Manner,
+    #[command(flatten)]
+    args: commands::run::RunArgs,
 }
 
 #[derive(Subcommand)]
@@ -121,7 +137,7 @@ fn main() -> ExitCode {
         let _it_never_fails = commands::hook::run(&mut Ui::new(None), &args);
         return ExitStatus::Success.into();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match run_alone().map_or_else(Cli::try_parse, Ok) {
         Ok(cli) => cli,
         // A code that the command could have ended with itself would be taken for its own.
         Err(error) if error.use_stderr() && wraps_a_command() => {
@@ -130,7 +146,7 @@ fn main() -> ExitCode {
         }
         Err(error) => return ui::usage(&error),
     };
-    let mut ui = Ui::new(cli.lang);
+    let mut ui = Ui::new(cli.manner.lang);
     match run(&mut ui, &cli).and_then(|status| ui.finish().map(|()| status)) {
         Ok(status) => status.into(),
         // A reader that has seen enough (`| head`) is no failure of ours.
@@ -164,7 +180,7 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         // They tend a store that all projects share: what one of them wishes must not remove what others keep.
         around.working_folder = None;
     }
-    let flags = assignments(env::args_os(), &cli.set);
+    let flags = assignments(env::args_os(), &cli.manner.set);
     if let Command::Doctor(args) = &cli.command {
         // Whoever is asked what is wrong must not stop at the first thing that is.
         let (settings, mistakes) = Settings::load_leniently(&around, &flags);
@@ -241,6 +257,14 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Undo(args) => commands::undo::run(ui, cellar, args),
         Command::Uninstall(args) => commands::uninstall::run(ui, cellar, args),
     }
+}
+
+/// The arguments of `run` where that is the first word: a command does not wait for the parser to learn all the others. What
+/// is not understood so, or is to be explained, is left to the parser that knows them.
+fn run_alone() -> Option<Cli> {
+    env::args_os().nth(1).filter(|word| word == "run")?;
+    let RunAlone { manner, args } = RunAlone::try_parse_from(env::args_os().skip(1)).ok()?;
+    Some(Cli { manner, command: Command::Run(args) })
 }
 
 /// The arguments of a hook. They are read by hand: agents take our usage error's exit code for a refusal, and a hook should

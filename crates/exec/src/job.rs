@@ -211,8 +211,14 @@ impl Job {
     /// If we are killed ourselves, the command is asked to end where the system can do that (Linux, by `PR_SET_PDEATHSIG`);
     /// on a terminal of its own, all that runs there is hung up as well. Elsewhere it learns it when it next prints.
     pub fn run(&self, sink: impl FnMut(Stream, &[u8])) -> Run {
+        self.run_while(|| (), sink)
+    }
+
+    /// The same, and does `meanwhile` while it is started and works. It is done also for one that turns out not to start,
+    /// unless we lack what it takes to try. What is printed waits until it is done, but neither signals nor the time limit do.
+    pub fn run_while(&self, meanwhile: impl FnOnce(), sink: impl FnMut(Stream, &[u8])) -> Run {
         let started = Instant::now();
-        platform::run(self, started, sink).unwrap_or_else(|error| Run {
+        platform::run(self, started, meanwhile, sink).unwrap_or_else(|error| Run {
             ending: self.not_started(&error),
             took: started.elapsed(),
             input_used: false,

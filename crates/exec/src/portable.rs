@@ -16,8 +16,13 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Chunks under way between a reader and the sink: enough to keep both busy, little enough to keep memory flat.
 const UNDER_WAY: usize = 16;
 
-/// Runs `job` to its end. An error means that it was not started.
-pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8])) -> io::Result<Run> {
+/// Runs `job` to its end, and does `meanwhile` while it works. An error means that it was not started.
+pub(crate) fn run(
+    job: &Job,
+    started: Instant,
+    meanwhile: impl FnOnce(),
+    mut sink: impl FnMut(Stream, &[u8]),
+) -> io::Result<Run> {
     let mut child = job.command().spawn()?;
     job.feed(&mut child);
     let (sender, chunks) = mpsc::sync_channel::<(Stream, Vec<u8>)>(UNDER_WAY);
@@ -31,6 +36,7 @@ pub(crate) fn run(job: &Job, started: Instant, mut sink: impl FnMut(Stream, &[u8
         thread::spawn(move || read_all(Stream::Stderr, pipe, &sender));
     }
     drop(sender);
+    meanwhile();
 
     let mut ended: Option<(ExitStatus, Instant)> = None;
     let mut timed_out = false;
@@ -96,7 +102,8 @@ mod tests {
         let mut job = Job::new("sh", ["-c", script]).capture_only();
         job.limit = limit;
         let mut seen = Vec::new();
-        let run = run(&job, Instant::now(), |_, bytes| seen.extend_from_slice(bytes)).expect("a shell");
+        let run =
+            run(&job, Instant::now(), || (), |_, bytes| seen.extend_from_slice(bytes)).expect("a shell");
         (run.ending, seen)
     }
 

@@ -48,6 +48,26 @@ fn an_exit_code_is_reported_as_it_is() {
 }
 
 #[test]
+fn something_else_is_done_while_it_runs_and_neither_waits_for_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let sign = folder.path().join("sign");
+    let waits = sh(&format!("until test -e '{}'; do sleep 0.01; done; echo seen", sign.display()));
+    let mut seen = Vec::new();
+    let run =
+        waits.run_while(|| std::fs::write(&sign, "").unwrap(), |_, bytes| seen.extend_from_slice(bytes));
+    assert_eq!((run.ending, &*seen), (Ending::Exited(0), &b"seen\n"[..]));
+
+    let long = Duration::from_secs(2);
+    let job = sh("sleep 9").timeout(Duration::from_millis(100));
+    let run = job.run_while(|| std::thread::sleep(long), |_, _| ());
+    assert!(run.ending == Ending::TimedOut && run.took < long, "{run:?}");
+
+    let mut is_done = false;
+    let run = Job::new("no-such-program", [""; 0]).run_while(|| is_done = true, |_, _| ());
+    assert_eq!((run.ending, is_done), (Ending::NotFound, true));
+}
+
+#[test]
 fn a_signal_is_not_an_exit_code() {
     for signal in [1, 2, 6, 9, 11, 15, 34] {
         check(&sh(&format!("kill -{signal} $$; sleep 5")), Ending::Signalled(signal), "", "");

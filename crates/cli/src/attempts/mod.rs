@@ -98,7 +98,7 @@ pub(crate) fn carry_out(
     let mut limit = terms.limit;
     let end = loop {
         let number = u32::try_from(attempts.len()).unwrap_or(u32::MAX).saturating_add(1);
-        logbook.asked(number, &work.call(), cellar::now());
+        let (call, mut begins) = (work.call(), Some(cellar::now()));
         let left = terms.deadline.map(|deadline| deadline.saturating_sub(begun.elapsed()));
         let allowed = [limit, left].into_iter().flatten().min();
         let last = attempts.last();
@@ -108,7 +108,14 @@ pub(crate) fn carry_out(
             limit: allowed,
             last: last.map(|attempt| &attempt.report),
         };
-        let mut tried = work.attempt(&turn);
+        let mut note = || {
+            if let Some(at) = begins.take() {
+                logbook.asked(number, &call, at);
+            }
+        };
+        let mut tried = work.attempt_noted(&turn, &mut note);
+        // What could not even be tried is noted as well.
+        note();
         contradicted::look(&mut tried, rules);
         if pause.was_told_to_end() {
             tried.hindrance = Some(Hindrance::Ended);

@@ -24,6 +24,12 @@ pub(crate) trait Work {
 
     /// Makes one attempt. It stands in the record by now.
     fn attempt(&mut self, turn: &Turn<'_>) -> Tried;
+
+    /// Makes one attempt, and has it noted that it begins: before, or at once when it has. To note it twice does no harm.
+    fn attempt_noted(&mut self, turn: &Turn<'_>, note: &mut dyn FnMut()) -> Tried {
+        note();
+        self.attempt(turn)
+    }
 }
 
 /// What an attempt has to know.

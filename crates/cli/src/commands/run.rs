@@ -221,15 +221,21 @@ impl Work for CommandWork<'_> {
     }
 
     fn attempt(&mut self, turn: &Turn<'_>) -> Tried {
+        self.attempt_noted(turn, &mut || ())
+    }
+
+    fn attempt_noted(&mut self, turn: &Turn<'_>, note: &mut dyn FnMut()) -> Tried {
         if let Some(protection) = self.protection.as_mut().filter(|_| turn.number == 1) {
+            // What was saved is told of before anything can be lost, and it belongs to an attempt that stands in the record.
+            note();
             protection.tell();
         }
-        let mut reading = self.rules.read().at(clock::here());
+        let mut reading = self.rules.read().in_passing().at(clock::here());
         let [mut stdout, mut stderr, mut merged] =
             [(); 3].map(|()| Edges::new(self.kept.head, self.kept.tail));
         let call = self.call();
         let mut heard = self.checks.listen(&call);
-        let run = self.job(turn).run(|stream, bytes| {
+        let run = self.job(turn).run_while(note, |stream, bytes| {
             let (stream, kept) = match stream {
                 unstuck_exec::Stream::Stdout => (Stream::Stdout, &mut stdout),
                 unstuck_exec::Stream::Stderr => (Stream::Stderr, &mut stderr),

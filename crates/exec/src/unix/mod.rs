@@ -1,6 +1,6 @@
 //! Running a command on Unix: own process group or session, two threads, and a third where input is passed on.
 //!
-//! One thread (the caller's) moves bytes; the other (the keeper) owns the child: it forwards signals, watches the clock,
+//! One thread (the caller's) moves bytes; the other (the keeper) owns the child: it starts it, forwards signals, watches the clock,
 //! the keyboard and the child's end. They are apart because a paused reader of our output blocks the first, and neither
 //! Ctrl-C nor the time limit may wait for that.
 
@@ -21,6 +21,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
@@ -38,8 +39,13 @@ use terminal::Terminal;
 
 pub use watch::Watch;
 
-/// Runs `job` to its end. An error means that it was not started.
-pub(crate) fn run(job: &Job, started: Instant, sink: impl FnMut(Stream, &[u8])) -> io::Result<Run> {
+/// Runs `job` to its end, and does `meanwhile` while it is started and works. An error means that it was not started.
+pub(crate) fn run(
+    job: &Job,
+    started: Instant,
+    meanwhile: impl FnOnce(),
+    sink: impl FnMut(Stream, &[u8]),
+) -> io::Result<Run> {
     // All that can fail for want of descriptors comes before the start, so that a started command is never abandoned.
     let (mut ended, ending) = UnixStream::pair()?;
     let also_ended = ended.try_clone()?;
@@ -48,23 +54,34 @@ pub(crate) fn run(job: &Job, started: Instant, sink: impl FnMut(Stream, &[u8])) 
     let mut pump = Pump::new(job, pulse.clone())?;
     let mut intake = Intake::of(job)?;
     let pty = Pty::open(job)?;
-
     let mut command = job.command();
     intake.attach(&mut command);
-    let (mut child, group, terminal) = start(job, command, pty.as_ref())?;
-    // Registered only now: a signal our caller made us ignore (`nohup`) stays ignored in the command, as without us.
-    let signals = signals.listen();
-    job.feed(&mut child);
-    pump.connect(child.stdout.take(), child.stderr.take(), pty.map(Pty::into_output));
+    let (tell, told) = mpsc::sync_channel(1);
 
-    Ok(thread::scope(|scope| {
-        let keeper = Keeper::new(job, started, pulse, child, group, signals, terminal);
+    thread::scope(|scope| {
+        // The start is the keeper's as well: it takes as long as many a command, and nothing here has to wait for it. The
+        // system tells the command of the death of the thread that started it, so that thread must not end before it.
         let keeper = scope.spawn(move || {
-            let how = keeper.keep();
+            let (mut child, group, terminal) = match start(job, command, pty.as_ref()) {
+                Ok(all) => all,
+                Err(error) => {
+                    let _it_waits = tell.send(Err(error));
+                    return None;
+                }
+            };
+            // Registered only now: a signal our caller made us ignore (`nohup`) stays ignored in the command, as without us.
+            let signals = signals.listen();
+            job.feed(&mut child);
+            let outputs = (child.stdout.take(), child.stderr.take(), pty.map(Pty::into_output));
+            let _it_waits = tell.send(Ok(outputs));
+            let how = Keeper::new(job, started, pulse, child, group, signals, terminal).keep();
             // Closing this end is what tells the others that the command has ended.
             drop(ending);
-            how
+            Some((how, started.elapsed()))
         });
+        meanwhile();
+        let (stdout, stderr, terminal) = told.recv().map_err(io::Error::other)??;
+        pump.connect(stdout, stderr, terminal);
         let (feeder, intake) = match intake {
             Intake::PassedOn(passage) => {
                 (Some(scope.spawn(move || passage.pass_on(&also_ended))), Intake::Unwatched)
@@ -73,10 +90,11 @@ pub(crate) fn run(job: &Job, started: Instant, sink: impl FnMut(Stream, &[u8])) 
         };
         pump.run(&mut ended, sink);
         // The user's terminal goes back when all that was printed is there.
-        let (ending, asked_to_end, _terminal) = finish(keeper);
+        let ((ending, asked_to_end, _terminal), took) =
+            finish(keeper).ok_or_else(|| io::Error::other("it was not started"))?;
         let input_used = feeder.is_some_and(finish) || intake.was_used();
-        Run { ending, took: started.elapsed(), input_used, asked_to_end }
-    }))
+        Ok(Run { ending, took, input_used, asked_to_end })
+    })
 }
 
 /// Starts `command` in a session with a terminal or in a group of its own; tells whom signals are for, and who has the
