@@ -65,6 +65,8 @@ pub(crate) struct Ours<'a> {
     pub(crate) diagnosis: &'a Diagnosis,
     /// A person says that it does no harm to send it twice.
     pub(crate) idempotent: bool,
+    /// A person asked for retries.
+    pub(crate) tries_guesses: bool,
     /// It ran into a time limit of ours, and the next one is longer: that is the change it takes.
     pub(crate) gets_more_time: bool,
     /// It cannot be sent again, whatever came of it.
@@ -176,13 +178,10 @@ fn may_repeat(report: &Report, nature: Nature, ours: Option<&Ours<'_>>) -> MayRe
         return MayRepeat::Never;
     }
     // Of a cause that nobody is sure of a person's word is enough to try whether it passes.
-    let is_tried = |ours: &Ours<'_>| {
-        let is_asked_for = ours.series.retries.is_some_and(|retries| retries > 0);
-        match report.diagnosis.kind {
-            Kind::Unknown => ours.idempotent || is_asked_for,
-            Kind::CheckFailed => is_asked_for,
-            _ => is_asked_for && report.diagnosis.confidence < UNSURE,
-        }
+    let is_tried = |ours: &Ours<'_>| match report.diagnosis.kind {
+        Kind::Unknown => ours.idempotent || ours.tries_guesses,
+        Kind::CheckFailed => ours.tries_guesses,
+        _ => ours.tries_guesses && report.diagnosis.confidence < UNSURE,
     };
     let answer = match ours.is_some_and(|ours| ours.gets_more_time || is_tried(ours)) {
         true => {

@@ -88,6 +88,7 @@ impl<'a> Logbook<'a> {
             ours: Some(Ours {
                 diagnosis: &tried.diagnosis,
                 idempotent: self.terms.idempotent,
+                tries_guesses: self.terms.tries_guesses,
                 gets_more_time,
                 is_hindered: tried.hindrance.is_some(),
                 series,

@@ -45,6 +45,8 @@ pub(crate) struct Terms {
     pub(crate) session: String,
     /// How many retries at most, where the person said so.
     pub(crate) retries: Option<u8>,
+    /// Whether a person asked for retries: then what is only a guess, and a check that did not hold, is tried as well.
+    pub(crate) tries_guesses: bool,
     /// The time that all attempts and waits share, where the person said so.
     pub(crate) deadline: Option<Duration>,
     /// How long the first attempt may take.

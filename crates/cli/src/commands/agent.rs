@@ -112,6 +112,8 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &AgentArgs) -> Result<Exit
         agent: if said.is_some() { "main".to_owned() } else { program.name.clone() },
         session: attempts::session("agent", None),
         retries: Some(said.unwrap_or(RETRIES)),
+        // What an agent did not get done is told to it; doing it once more is no help.
+        tries_guesses: false,
         deadline: None,
         limit: Some(limit),
         // Its session goes on, which is not the same thing twice; where it cannot, the work itself says so.

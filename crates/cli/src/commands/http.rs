@@ -142,6 +142,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HttpArgs) -> Result<ExitS
         agent: "main".to_owned(),
         session: attempts::session("http", args.session.as_deref()),
         retries: args.retries,
+        tries_guesses: args.retries.is_some_and(|retries| retries > 0),
         deadline: args.deadline,
         limit: args.timeout,
         idempotent: request.is_idempotent(args.idempotent),

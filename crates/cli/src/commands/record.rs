@@ -98,6 +98,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
         retries: None,
         deadline: None,
         limit: None,
+        tries_guesses: false,
         idempotent: false,
         aloud: Aloud::Lines,
     };

@@ -98,6 +98,7 @@ fn recorded<'a>(
         retries: None,
         deadline: None,
         limit: None,
+        tries_guesses: false,
         idempotent: false,
         aloud: Aloud::Nothing,
     };

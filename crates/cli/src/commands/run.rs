@@ -83,6 +83,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RunArgs) -> Result<ExitSt
         agent: "main".to_owned(),
         session: attempts::session("run", args.session.as_deref()),
         retries: args.retries,
+        tries_guesses: args.retries.is_some_and(|retries| retries > 0),
         deadline: args.deadline,
         limit: args.timeout,
         idempotent: args.idempotent,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::misbehaving::{Deed, Server, answers};
 use crate::world::{Said, World, repository};
 
 /// Fails with the words of its second argument until it has been called as often as its first one says.
@@ -497,4 +498,24 @@ fn on_a_terminal_the_wait_is_shown_while_it_lasts() {
     let tells = |line: &&str| line.contains("Could not resolve host: x.example. Retry 1 of 2 in ");
     assert!(live.len() > 5 && live.iter().all(tells), "{said}");
     assert_eq!(count(&world), 2, "{said}");
+}
+
+#[test]
+fn a_person_who_asks_for_retries_gets_them_where_a_check_did_not_hold_and_twice_is_harmless() {
+    let check = |words: &[&str], deeds: Vec<Deed>, expected: (i32, u64)| {
+        let server = Server::that(deeds);
+        let url = server.at("/x");
+        let line = [&["run", "--json", "--expect-json"], words, &["--", "curl", "-s", &*url]].concat();
+        let said = World::empty().run(&line, "");
+        let told = story(&said);
+        assert_eq!((said.exit, told["retries"].as_u64().unwrap()), expected, "{said}");
+    };
+    let deeds = || vec![answers("503 Busy", &[], "busy"), answers("200 OK", &[], "[1]")];
+    check(&["--retries", "2"], deeds(), (0, 1));
+    check(&[], deeds(), (1, 0));
+    check(&["--retries", "0"], deeds(), (1, 0));
+    // An answer that was cut off, and the apology of a server, need nobody's word.
+    check(&[], vec![answers("200 OK", &[], "[1,"), answers("200 OK", &[], "[1]")], (0, 1));
+    let page = "<html><head><title>503 Service Unavailable</title></head></html>";
+    check(&[], vec![answers("503 Busy", &[], page), answers("200 OK", &[], "[1]")], (0, 1));
 }
