@@ -21,6 +21,8 @@ mod commands;
 mod kind;
 #[path = "build/ladder.rs"]
 mod ladder;
+#[path = "build/lessons.rs"]
+mod lessons;
 #[path = "build/retry.rs"]
 mod retry;
 #[path = "build/rewrites.rs"]
@@ -39,7 +41,7 @@ mod rules {
 }
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
-const OTHER_TABLES: [&str; 9] = [
+const OTHER_TABLES: [&str; 10] = [
     "kinds.toml",
     "remedies.toml",
     "commands.toml",
@@ -49,6 +51,7 @@ const OTHER_TABLES: [&str; 9] = [
     "suspicions.toml",
     "ladder.toml",
     "ladder-texts.toml",
+    "lessons.toml",
 ];
 
 fn main() {
@@ -60,6 +63,7 @@ fn main() {
     }
     commands::generate(&rules_dir, Path::new(&out_dir));
     ladder::compile(&rules_dir, Path::new(&out_dir));
+    lessons::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     rewrites::compile(&rules_dir, Path::new(&out_dir));
     risky::compile(&rules_dir, Path::new(&out_dir));

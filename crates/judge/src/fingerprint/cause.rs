@@ -171,7 +171,10 @@ fn sign_of(word: &str) -> Option<&'static str> {
     if is_uuid {
         return Some("<id>");
     }
+    // `12:05` may be a time, and is a line and its column just as well.
+    let is_pair = digits + 1 == word.len() && word.contains(':');
     let is_time = digits >= 4
+        && !is_pair
         && all(&|b| b.is_ascii_digit() || b":-./+,TZ".contains(&b))
         && word.contains([':', '-', '/', 'T']);
     if is_time && word.bytes().next().is_some_and(|b| b.is_ascii_digit() || b == b'+') {

@@ -259,6 +259,15 @@ fn without_preparation<'c, 's>(mut commands: &'c [&'s Command]) -> &'c [&'s Comm
     commands
 }
 
+/// `npm run test` is `npm test`, and with others every script has its own word.
+fn runs_by_name(program: &str, operands: &[&str]) -> bool {
+    match (program, operands) {
+        ("npm", ["run" | "run-script", "test" | "start" | "stop" | "restart", ..]) => true,
+        ("yarn" | "pnpm", ["run", _, ..]) => true,
+        (_, _) => false,
+    }
+}
+
 /// One command: its program, its operands in order, its flags sorted where their order cannot matter.
 fn meant_by_command(command: &Command) -> String {
     let program = command.words.first().map_or("", |word| word.strip_prefix("./").unwrap_or(word));
@@ -293,6 +302,9 @@ fn meant_by_command(command: &Command) -> String {
     if !order_matters(&command.program) {
         flags.sort_unstable();
         flags.dedup();
+    }
+    if runs_by_name(program, &operands) {
+        operands.remove(0);
     }
     let mut line = program.to_owned();
     for part in flags.iter().map(String::as_str).chain(operands) {

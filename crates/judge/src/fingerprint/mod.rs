@@ -51,6 +51,11 @@ impl Fingerprint {
     }
 }
 
+/// Names a list of texts, in order.
+pub(crate) fn of_parts(prefix: &str, parts: &[String]) -> Fingerprint {
+    Fingerprint::of(prefix, &parts.iter().map(|part| part.as_bytes()).collect::<Vec<_>>())
+}
+
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)

@@ -64,6 +64,19 @@ pub fn too_early(line: &str, rule: &str, wait: Duration, lang: Lang) -> String {
     format!("{OUR_MARK}: {text}")
 }
 
+/// A call that needs what an earlier session was seen to miss.
+pub fn foreseen(reason: &Reason, rung: Rung, lang: Lang) -> String {
+    let text = text_of(&format!("foreseen.{rung}"), lang).unwrap_or_default();
+    let text = with_line(text, &reason.line)
+        .replace("{count}", &reason.count.to_string())
+        .replace("{rule}", &reason.charge())
+        .replace("{line}", &quoted(&reason.line, lang));
+    match rung {
+        Rung::Deny | Rung::Halt => format!("{OUR_MARK}: {text}"),
+        Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist => text,
+    }
+}
+
 /// A run that is stopped because a call that cannot be refused goes on failing.
 pub fn stopped_unasked(reason: &Reason, lang: Lang) -> String {
     let text = with_line(text_of("unasked.halt", lang).unwrap_or_default(), &reason.line);

@@ -174,6 +174,13 @@ pub(super) fn nature(script: &Script) -> Nature {
     written.chain(by_wrapper).max().unwrap_or(Nature::Unknown)
 }
 
+/// Tells whether one command's success could matter to others.
+pub(crate) fn changes(command: &Command) -> bool {
+    let known = traits(command);
+    let wrote_content = (known.reader || known.filter) && command.redirections.iter().any(writes);
+    !known.quiet && !only_asks(command) && known.moves_world || wrote_content
+}
+
 /// Tells whether some command's success could matter to others. A leading `cd` or `export` only prepares what follows it,
 /// so it counts if nothing follows; a log file that a build leaves behind does not count.
 pub(super) fn moves_world(script: &Script) -> bool {

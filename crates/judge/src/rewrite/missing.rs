@@ -71,7 +71,7 @@ fn is_bare_name(word: &str) -> bool {
 }
 
 /// Whether the cause is that this very program is missing. A shell that complains has its own name in the line, too.
-fn says_missing(cause: Cause<'_>, program: &str) -> bool {
+pub(super) fn says_missing(cause: Cause<'_>, program: &str) -> bool {
     if cause.kind != Kind::CommandNotFound {
         return false;
     }

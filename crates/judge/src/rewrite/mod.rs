@@ -123,6 +123,31 @@ pub fn propose(
     ROWS.iter().find_map(|row| change(row, &line, cause, machine))
 }
 
+/// Whether a failure, by the line that shows it in lower case, is that this very program is missing.
+pub(crate) fn says_missing(kind: Kind, line: &str, program: &str) -> bool {
+    missing::says_missing(Cause { kind, rule: "", line }, program)
+}
+
+/// The call with its whole line exchanged for one that a person approved in its place. Nothing where the line is more than
+/// the words that were approved.
+pub fn learned(call: &Call, from: &str, to: &str) -> Option<Rewrite> {
+    let mut input = call.input.clone();
+    let (field, line) = crate::shell::carrier(call)?;
+    if line.as_str()?.trim() != from {
+        return None;
+    }
+    *input.get_mut(field)? = Value::from(to);
+    let (from, to) = (from.to_owned(), to.to_owned());
+    Some(Rewrite { row: LEARNED, input, from, to, at: String::new(), text: &TEXT_LEARNED })
+}
+
+/// The name of what was learnt, beside the rows of the table.
+const LEARNED: &str = "learned";
+const TEXT_LEARNED: [&str; 2] = [
+    "`{from}` failed here before and `{to}` went well in its place, which a person approved.",
+    "`{from}` 此前在这里失败，改用 `{to}` 后成功，并已由人确认。",
+];
+
 /// The names of all rows, in the order in which they are asked.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name)

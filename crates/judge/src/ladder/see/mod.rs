@@ -6,6 +6,7 @@ mod manner;
 mod stopped;
 
 pub use ending::ending;
+pub(crate) use stopped::needed_commands;
 
 use serde_json::Value;
 

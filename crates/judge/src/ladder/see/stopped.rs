@@ -11,7 +11,9 @@ use crate::shell::{Command, Join, ParsedCall, Role, Script};
 /// What has to be there, or out of the way, for the call to work.
 pub(super) fn needed(parsed: &ParsedCall<'_>, creates: bool) -> Vec<Print> {
     let mut roots = match &parsed.script {
-        Some(script) => needed_programs(script),
+        Some(script) => {
+            needed_commands(script).into_iter().map(|command| program(&command.program)).collect()
+        }
         None => vec![tool(parsed.call)],
     };
     if creates {
@@ -94,10 +96,10 @@ const TRANSPARENT: &[&str] = &[
 const PRELUDE: &[&str] =
     &["cd", "pushd", "popd", "echo", "printf", "pwd", "true", ":", "set", "mkdir", "ls", "date"];
 
-/// The programs without which a script is bound to fail: those it runs before anything in it could provide them, and whose
-/// failure it does not answer for itself (`a || b`). A program called by its path, or under a `PATH` of its own, is found
-/// elsewhere.
-fn needed_programs(script: &Script) -> Vec<Print> {
+/// The commands without whose programs a script is bound to fail: those it runs before anything in it could provide them,
+/// and whose failure it does not answer for itself (`a || b`). A program called by its path, or under a `PATH` of its own, is
+/// found elsewhere.
+pub(crate) fn needed_commands(script: &Script) -> Vec<&Command> {
     let brings_its_own = script.commands().iter().any(|command| {
         let exports = matches!(command.program.as_str(), "export" | "source" | "." | "alias" | "hash");
         let sets_path = command.assignments.iter().any(|(name, _)| name == "PATH");
@@ -112,7 +114,7 @@ fn needed_programs(script: &Script) -> Vec<Print> {
         let own_path = command.assignments.iter().any(|(name, _)| name == "PATH");
         let by_path = command.words.first().is_some_and(|word| word.contains('/'));
         if !command.program.is_empty() && command.role != Role::Inner && !own_path && !by_path {
-            needed.push(program(&command.program));
+            needed.push(command);
         }
         match command.then {
             Join::Pipe => {}
