@@ -117,7 +117,7 @@ pub fn wire(data: &[u8]) {
         let _ = (failure::read(line).is_ok(), recorded::read(line).is_ok(), generic::read(line).is_ok());
     }
     let _ = transcript::sniff(lines());
-    for format in [Format::Recorded, Format::Claude, Format::Codex] {
+    for format in Format::ALL {
         let mut reader = Reader::new(format);
         for line in lines() {
             let _ = reader.read(line).is_ok();

@@ -34,6 +34,8 @@ pub struct RecordedCall {
     pub took_ms: Option<u64>,
     /// Calls of one answer of the model share a round: none of them could see the others' results.
     pub round: Option<u64>,
+    /// The folder it was made in; empty where the record names none.
+    pub cwd: String,
 }
 
 /// The line exactly as it arrives. A field `mutates` may stand in it, too; nobody reads it.
@@ -59,6 +61,7 @@ struct WireRecorded {
     id: Option<WireText>,
     #[serde(default)]
     duration_ms: Value,
+    cwd: Option<WireText>,
 }
 
 /// Reads one line.
@@ -102,6 +105,7 @@ impl TryFrom<WireRecorded> for RecordedCall {
             new_user_turn: scalar::flag(&wire.new_user_turn),
             at: moment(&wire.ts),
             round: scalar::count("round", &wire.round)?,
+            cwd: wire.cwd.map(|cwd| cwd.0).unwrap_or_default(),
         })
     }
 }

@@ -11,7 +11,7 @@ fn read_everywhere(lines: &[Vec<u8>]) {
         let _ = failure::read(line);
         let _ = recorded::read(line);
     }
-    for format in [Format::Recorded, Format::Claude, Format::Codex] {
+    for format in [Format::Recorded, Format::Claude, Format::Codex, Format::Gemini, Format::Qwen] {
         let mut reader = Reader::new(format);
         for line in lines {
             let _ = reader.read(line);

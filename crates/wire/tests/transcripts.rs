@@ -150,3 +150,50 @@ fn older_rollouts_without_envelopes_are_read() {
 {"type":"function_call_output","call_id":"c3","output":"Exit code: 124\nWall time: 10 seconds\nOutput:\ncommand timed out after 10000 milliseconds\npart"}"#;
     insta::assert_snapshot!(show(Format::Codex, run));
 }
+
+#[test]
+fn gemini_calls_stand_in_their_messages_and_end_as_the_report_of_the_shell_says() {
+    insta::assert_snapshot!(show(Format::Gemini, include_str!("data/gemini-shell.jsonl")));
+}
+
+#[test]
+fn gemini_calls_end_as_they_did_whatever_hooks_said_of_them() {
+    insta::assert_snapshot!(show(Format::Gemini, include_str!("data/gemini-hooks.jsonl")));
+}
+
+#[test]
+fn qwen_calls_end_as_the_client_knows_whatever_the_model_was_told() {
+    insta::assert_snapshot!(show(Format::Qwen, include_str!("data/qwen-shell.jsonl")));
+}
+
+#[test]
+fn a_result_that_never_comes_does_not_keep_all_that_follows_in_memory() {
+    let made = |id: &str| {
+        format!(
+            r#"{{"type":"assistant","sessionId":"s","message":{{"content":[{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}]}}}}"#
+        )
+    };
+    let said = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","sessionId":"s","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{text}"}}]}}}}"#
+        )
+    };
+    let check = |answers: usize, size: usize| {
+        let mut reader = Reader::new(Format::Claude);
+        reader.read(made("never").as_bytes()).unwrap();
+        let (text, mut most, mut waiting, mut taken) = ("x".repeat(size), 0, 0, 0);
+        for number in 0..answers {
+            let id = number.to_string();
+            reader.read(made(&id).as_bytes()).unwrap();
+            reader.read(said(&id, &text).as_bytes()).unwrap();
+            let calls = reader.take().len();
+            waiting = if calls == 0 { waiting + 1 } else { 0 };
+            (most, taken) = (most.max(waiting * size), taken + calls);
+        }
+        assert!(most <= 64 << 20, "{most} bytes wait");
+        assert_eq!(taken, answers + 1);
+        assert!(reader.is_at_rest());
+    };
+    check(70, 1 << 20);
+    check(3000, 10);
+}

@@ -218,7 +218,7 @@ impl WireBatched {
 }
 
 /// Whether a tool of this name takes command lines.
-fn is_shell(tool: Option<&str>) -> bool {
+pub(crate) fn is_shell(tool: Option<&str>) -> bool {
     tool.is_some_and(|tool| shell::line(&Call::new(tool, Value::String("true".to_owned()))).is_some())
 }
 

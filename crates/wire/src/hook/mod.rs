@@ -13,7 +13,7 @@ mod kin;
 mod opencode;
 mod qwen;
 mod sender;
-mod shell_report;
+pub(crate) mod shell_report;
 mod speech;
 
 use serde_json::Value;
@@ -21,6 +21,7 @@ use unstuck_judge::ladder::see::OUR_MARK;
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use crate::json::WireError;
+pub(crate) use kin::is_shell;
 
 /// What the session is called where nobody says.
 const NO_SESSION: &str = "default";

@@ -17,7 +17,7 @@ const STOPPED: [(&str, Outcome); 3] = [
 
 /// How a command of a shell tool ended, and what it printed; nothing where the text is no such report. What any other tool
 /// says is never one, whatever it looks like: a file may hold every word of it.
-pub(super) fn read(report: &str) -> Option<(Outcome, String)> {
+pub(crate) fn read(report: &str) -> Option<(Outcome, String)> {
     let report = unwrapped(report);
     if let Some((_, outcome)) = STOPPED.iter().find(|(words, _)| report.starts_with(words)) {
         return Some((*outcome, report.to_owned()));
@@ -67,7 +67,7 @@ pub(super) fn read(report: &str) -> Option<(Outcome, String)> {
 }
 
 /// A text without the marks that say that it came from outside.
-pub(super) fn unwrapped(text: &str) -> &str {
+pub(crate) fn unwrapped(text: &str) -> &str {
     let text = text.trim();
     let inner =
         text.strip_prefix("<untrusted_context>").and_then(|text| text.strip_suffix("</untrusted_context>"));

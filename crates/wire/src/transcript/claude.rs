@@ -3,7 +3,7 @@
 //! One line per message block. The model's calls stand in `assistant` lines, their results in `user` lines beside what
 //! the person typed and what the client itself has to say; most other kinds of lines are the client's own bookkeeping.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use unstuck_judge::{Call, Outcome};
 
 use super::Use;
-use super::pairing::{Answer, Made, Pairing};
+use super::pairing::{Answer, Made, Names, Pairing};
 use crate::json::{WireError, read_object};
 use crate::recorded::MAIN_AGENT;
 use crate::scalar::WireText;
@@ -22,10 +22,10 @@ use crate::{time, wording};
 #[derive(Debug, Default)]
 pub(super) struct ClaudeReader {
     pub(super) calls: Pairing,
-    seen_lines: HashSet<String>,
+    seen_lines: Names,
     /// For each agent the answer its last call stood in, and that answer's round.
     answers: HashMap<String, (String, u64)>,
-    rounds: u64,
+    pub(super) rounds: u64,
 }
 
 /// A line exactly as it stands in the file; the names are theirs.
@@ -38,6 +38,7 @@ struct WireLine {
     session_id: Option<String>,
     timestamp: Option<String>,
     agent_id: Option<String>,
+    cwd: Option<String>,
     #[serde(default)]
     is_sidechain: bool,
     #[serde(default)]
@@ -102,12 +103,15 @@ impl ClaudeReader {
         // Copies of messages stand in other kinds of lines, too; only these two are the conversation itself.
         let Some(message) = line.message.filter(|_| is_message) else { return Ok(Use::Ignored) };
         if let Some(uuid) = &line.uuid
-            && !self.seen_lines.insert(uuid.clone())
+            && !self.seen_lines.is_new(uuid)
         {
             return Ok(Use::Ignored);
         }
         if let Some(session) = &line.session_id {
             self.calls.name(session);
+        }
+        if let Some(cwd) = &line.cwd {
+            self.calls.works_in(cwd);
         }
         let agent = match (line.is_sidechain, line.agent_id) {
             (true, Some(agent)) => agent,

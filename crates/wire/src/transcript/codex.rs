@@ -23,7 +23,7 @@ pub(super) struct CodexReader {
     agent: String,
     /// How calls ended by what events say, until their outputs come.
     endings: HashMap<String, Ending>,
-    rounds: u64,
+    pub(super) rounds: u64,
     /// Calls made before any output comes are made together.
     round_is_open: bool,
 }
@@ -63,6 +63,7 @@ struct WireItem {
     kind: Option<String>,
     id: Option<String>,
     session_id: Option<String>,
+    cwd: Option<String>,
     thread_source: Option<String>,
     call_id: Option<String>,
     name: Option<String>,
@@ -91,6 +92,10 @@ impl CodexReader {
             }
             None => read_object(line)?,
         };
+        // Where it works is said with the session and with each turn; elsewhere it is said of other things.
+        if let (Some("session_meta" | "turn_context") | None, Some(cwd)) = (kind.as_deref(), &item.cwd) {
+            self.calls.works_in(cwd);
+        }
         match (kind.as_deref(), item.kind.as_deref()) {
             (Some("session_meta"), _) | (None, None) => Ok(self.begin(&item)),
             (Some("event_msg"), Some(event)) => {

@@ -5,7 +5,9 @@
 
 mod claude;
 pub(crate) mod codex;
+mod gemini;
 mod pairing;
+mod qwen;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -15,6 +17,9 @@ use crate::json::{WireError, read_object};
 use crate::recorded::{self, RecordedCall};
 use claude::ClaudeReader;
 use codex::CodexReader;
+use gemini::GeminiReader;
+use pairing::Pairing;
+use qwen::QwenReader;
 
 /// Who wrote the run down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +30,16 @@ pub enum Format {
     Claude,
     /// A Codex rollout.
     Codex,
+    /// A chat of Gemini CLI.
+    Gemini,
+    /// A chat of Qwen Code.
+    Qwen,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 5] =
+        [Format::Recorded, Format::Claude, Format::Codex, Format::Gemini, Format::Qwen];
 }
 
 /// What became of the lines.
@@ -60,8 +75,16 @@ struct WireSample {
     session: Option<IgnoredAny>,
     #[serde(rename = "leafUuid")]
     leaf: Option<IgnoredAny>,
+    #[serde(rename = "projectHash")]
+    project: Option<IgnoredAny>,
+    #[serde(rename = "$set")]
+    set: Option<IgnoredAny>,
     #[serde(rename = "type", default)]
     kind: Value,
+    #[serde(default)]
+    message: Value,
+    #[serde(rename = "systemPayload")]
+    system: Option<IgnoredAny>,
     payload: Option<IgnoredAny>,
     record_type: Option<IgnoredAny>,
     call_id: Option<IgnoredAny>,
@@ -72,6 +95,13 @@ impl WireSample {
     fn format(&self) -> Option<Format> {
         if self.trace.is_some() && self.i.is_some() {
             return Some(Format::Recorded);
+        }
+        if self.session.is_some() && self.project.is_some() || self.set.is_some() {
+            return Some(Format::Gemini);
+        }
+        // The envelope of Claude Code, around messages in parts.
+        if self.session.is_some() && (self.message.get("parts").is_some() || self.system.is_some()) {
+            return Some(Format::Qwen);
         }
         if self.session.is_some() || self.leaf.is_some() {
             return Some(Format::Claude);
@@ -98,6 +128,8 @@ enum Inner {
     Recorded { ready: Vec<RecordedCall> },
     Claude(ClaudeReader),
     Codex(CodexReader),
+    Gemini(GeminiReader),
+    Qwen(QwenReader),
 }
 
 impl Reader {
@@ -107,8 +139,50 @@ impl Reader {
             Format::Recorded => Inner::Recorded { ready: Vec::new() },
             Format::Claude => Inner::Claude(ClaudeReader::default()),
             Format::Codex => Inner::Codex(CodexReader::default()),
+            Format::Gemini => Inner::Gemini(GeminiReader::default()),
+            Format::Qwen => Inner::Qwen(QwenReader::default()),
         };
         Reader { tally: Tally::default(), inner }
+    }
+
+    /// Goes on in a run of which the first `read` bytes were read some other time. What was made together is known by its
+    /// number, and no two places in a run have the same.
+    pub fn go_on_from(&mut self, read: u64) {
+        match &mut self.inner {
+            Inner::Recorded { .. } => {}
+            Inner::Claude(reader) => reader.rounds = read,
+            Inner::Codex(reader) => reader.rounds = read,
+            Inner::Gemini(reader) => reader.rounds = read,
+            Inner::Qwen(reader) => reader.rounds = read,
+        }
+    }
+
+    /// Says where the run works, where somebody knows that before its own lines tell.
+    pub fn works_in(&mut self, cwd: &str) {
+        if let Some(calls) = self.pairing() {
+            calls.works_in(cwd);
+        }
+    }
+
+    /// Does no call wait for its result? Whoever goes on reading here some other time misses nothing.
+    pub fn is_at_rest(&self) -> bool {
+        match &self.inner {
+            Inner::Recorded { ready } => ready.is_empty(),
+            Inner::Claude(reader) => reader.calls.is_at_rest(),
+            Inner::Codex(reader) => reader.calls.is_at_rest(),
+            Inner::Gemini(reader) => reader.calls.is_at_rest(),
+            Inner::Qwen(reader) => reader.calls.is_at_rest(),
+        }
+    }
+
+    fn pairing(&mut self) -> Option<&mut Pairing> {
+        match &mut self.inner {
+            Inner::Recorded { .. } => None,
+            Inner::Claude(reader) => Some(&mut reader.calls),
+            Inner::Codex(reader) => Some(&mut reader.calls),
+            Inner::Gemini(reader) => Some(&mut reader.calls),
+            Inner::Qwen(reader) => Some(&mut reader.calls),
+        }
     }
 
     /// Reads the next line. An error concerns this line only; reading may go on.
@@ -124,7 +198,12 @@ impl Reader {
             }),
             Inner::Claude(reader) => reader.read(line),
             Inner::Codex(reader) => reader.read(line),
+            Inner::Gemini(reader) => reader.read(line),
+            Inner::Qwen(reader) => reader.read(line),
         };
+        if let Some(calls) = self.pairing() {
+            calls.pass(line.len() as u64);
+        }
         match used {
             Ok(Use::Taken) => Ok(()),
             Ok(Use::Ignored) => {
@@ -144,6 +223,8 @@ impl Reader {
             Inner::Recorded { ready } => std::mem::take(ready),
             Inner::Claude(reader) => reader.calls.take(),
             Inner::Codex(reader) => reader.calls.take(),
+            Inner::Gemini(reader) => reader.calls.take(),
+            Inner::Qwen(reader) => reader.calls.take(),
         }
     }
 
@@ -153,8 +234,21 @@ impl Reader {
             Inner::Recorded { ready } => ready,
             Inner::Claude(reader) => reader.calls.finish(),
             Inner::Codex(reader) => reader.calls.finish(),
+            Inner::Gemini(reader) => reader.calls.finish(),
+            Inner::Qwen(reader) => reader.calls.finish(),
         };
         (left, self.tally)
+    }
+
+    /// Leaves the run where it is: takes what is known. A call without a result may still get one.
+    pub fn leave(self) -> Vec<RecordedCall> {
+        match self.inner {
+            Inner::Recorded { ready } => ready,
+            Inner::Claude(reader) => reader.calls.leave(),
+            Inner::Codex(reader) => reader.calls.leave(),
+            Inner::Gemini(reader) => reader.calls.leave(),
+            Inner::Qwen(reader) => reader.calls.leave(),
+        }
     }
 }
 
@@ -176,6 +270,14 @@ mod tests {
         check(
             &[r#"{"id":"s","timestamp":"t","instructions":null,"git":{}}"#, r#"{"record_type":"state"}"#],
             Some(Format::Codex),
+        );
+        check(
+            &[r#"{"sessionId":"s","projectHash":"h","startTime":"t","kind":"main"}"#],
+            Some(Format::Gemini),
+        );
+        check(
+            &[r#"{"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"x"}]}}"#],
+            Some(Format::Qwen),
         );
     }
 
