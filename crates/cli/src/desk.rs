@@ -87,16 +87,32 @@ impl Desk<'_> {
         asked
     }
 
-    /// A call ended. The report is there for every result, a success too.
+    /// A call ended. The report is there for every result, a success too. Somebody may know more of what it ran.
     pub(crate) fn after(
         &mut self,
         rules: &Rules,
         who: Who,
         result: &Result<'_>,
         now: u64,
+        advocate: Option<&dyn Advocate>,
     ) -> (Answer, Report) {
+        let asked = self.asked(who, result.key, &result.observation.call, result.user_spoke);
+        let (ended, report) = self.ended(rules, asked, result);
+        let retry = ended.retry;
+        let entry = Entry::Ended(Box::new(ended));
+        let mut answer = self.guarded(&entry, now, advocate);
+        if let (Entry::Ended(ended), Some(ask), Kept::Spooled { .. } | Kept::Lost { .. }) =
+            (&entry, retry.filter(|ask| ask.series.is_some()), &answer.kept)
+        {
+            // Whoever runs the call waits for an answer, whether or not anything can be remembered.
+            answer.said.retry = retry_without_memory(ended, &ask);
+        }
+        (answer, report)
+    }
+
+    /// A call as it ended, judged and cleaned, and not yet kept.
+    pub(crate) fn ended(&self, rules: &Rules, asked: Asked, result: &Result<'_>) -> (Ended, Report) {
         let call = &result.observation.call;
-        let asked = self.asked(who, result.key, call, result.user_spoke);
         let diagnosis = match &result.ours {
             Some(ours) => ours.diagnosis.clone(),
             None => rules.diagnose(result.observation),
@@ -133,16 +149,7 @@ impl Desk<'_> {
         let proposed = proposed.map(|(rewrite, _)| rewrite.text(self.lang));
         let advice = proposed.iter().chain(report.recommendations.iter().take(ADVICE));
         ended.advice = advice.map(|advice| self.cleaner.line(advice, ADVICE_MAX)).collect();
-        let retry = ended.retry;
-        let entry = Entry::Ended(Box::new(ended));
-        let mut answer = self.note(&entry, now);
-        if let (Entry::Ended(ended), Some(ask), Kept::Spooled { .. } | Kept::Lost { .. }) =
-            (&entry, retry.filter(|ask| ask.series.is_some()), &answer.kept)
-        {
-            // Whoever runs the call waits for an answer, whether or not anything can be remembered.
-            answer.said.retry = retry_without_memory(ended, &ask);
-        }
-        (answer, report)
+        (ended, report)
     }
 
     /// The same report as it may be read by a model: what an output hides in it is shown as what it is.

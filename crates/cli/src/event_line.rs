@@ -174,6 +174,15 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
         EventType::ToolRewritten => ("✎", say("rewritten", "改写"), field("text").into_owned()),
         EventType::ProblemNew => ("★", say("new", "新问题"), problem(body)),
         EventType::ProblemRegressed => ("⟲", say("regressed", "复发"), problem(body)),
+        EventType::LessonShown => ("❧", say("remembered", "记得"), field("text").into_owned()),
+        EventType::LessonRegressed => {
+            let (lesson, wins, losses) = (field("lesson"), field("wins"), field("losses"));
+            let told = match lang {
+                Lang::En => format!("L{lesson} does not help any more: {wins} wins, {losses} losses"),
+                Lang::Zh => format!("L{lesson} 不再有效：有效 {wins} 次，无效 {losses} 次"),
+            };
+            ("⟲", say("unlearnt", "失效"), if lesson.is_empty() { String::new() } else { told })
+        }
         EventType::Alert => ("⚑", say("alert", "告警"), parts(&[&field("name"), &field("text")])),
         EventType::Ask => {
             let what = parts(&[&label(body), &field("text")]);

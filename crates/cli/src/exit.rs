@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use unstuck_judge::Lang;
-use unstuck_store::StoreError;
+use unstuck_store::{LineError, StoreError};
 use unstuck_vault::{SnapshotId, VaultError};
 
 use crate::checks::CheckError;
@@ -86,6 +86,18 @@ pub(crate) enum CommandError {
     NothingCalled { asked: String },
     #[error("no problem is called {asked}")]
     NoSuchProblem { asked: String },
+    #[error("no lesson is called {asked}")]
+    NoSuchLesson { asked: String },
+    #[error("what helped cannot be read any more in L{id}")]
+    UnreadableLesson { id: i64 },
+    #[error("{}:{line}: no lesson: {why}; nothing was imported", path.display())]
+    NoLessonLine { path: PathBuf, line: u64, why: LineError },
+    #[error("{} is no file of lessons: more than {most}; nothing was imported", path.display())]
+    ManyLessons { path: PathBuf, most: String },
+    #[error("this is no lesson: {0}; nothing was changed")]
+    NoFix(LineError),
+    #[error("this is no lesson: {0}; nothing was changed")]
+    NoDraft(String),
     #[error("{asked} is too short for the name of a problem")]
     TooShort { asked: String, least: usize },
     #[error("{asked} may mean one of several:\n  {}{}", candidates.join("\n  "), and_more(*more))]
@@ -218,6 +230,10 @@ impl CommandError {
             | CommandError::NoSessionName { .. }
             | CommandError::NoWayToResume { .. }
             | CommandError::NotAgreed { .. }
+            | CommandError::NoLessonLine { .. }
+            | CommandError::ManyLessons { .. }
+            | CommandError::NoFix(_)
+            | CommandError::NoDraft(_)
             | CommandError::Check(_)
             | CommandError::Settings(_) => ExitStatus::Usage,
             CommandError::TooShort { .. }
@@ -231,6 +247,8 @@ impl CommandError {
             CommandError::NoSuchSession { .. }
             | CommandError::NothingCalled { .. }
             | CommandError::NoSuchProblem { .. }
+            | CommandError::NoSuchLesson { .. }
+            | CommandError::UnreadableLesson { .. }
             | CommandError::NoSuchRefusal { .. }
             | CommandError::NoAgent
             | CommandError::Store(StoreError::Missing { .. })

@@ -15,6 +15,10 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u64,
     /// The line without its end, or why it cannot be used.
     pub(crate) text: Result<&'a [u8], String>,
+    /// Where the next one begins, in bytes.
+    pub(crate) end: u64,
+    /// Has it an end, or may somebody still be writing it?
+    pub(crate) is_whole: bool,
 }
 
 /// Reads lines into one buffer. Empty lines are passed over.
@@ -22,17 +26,24 @@ pub(crate) struct Lines<'r> {
     input: &'r mut dyn BufRead,
     buffer: Vec<u8>,
     number: u64,
+    longest: usize,
+    passed: u64,
 }
 
 impl<'r> Lines<'r> {
     pub(crate) fn new(input: &'r mut dyn BufRead) -> Lines<'r> {
-        Lines { input, buffer: Vec::new(), number: 0 }
+        Lines { input, buffer: Vec::new(), number: 0, longest: LINE_MAX, passed: 0 }
+    }
+
+    /// The same for an input of which so many bytes were read before, and with another limit on the length of a line.
+    pub(crate) fn from(input: &'r mut dyn BufRead, passed: u64, longest: usize) -> Lines<'r> {
+        Lines { longest, passed, ..Lines::new(input) }
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             self.buffer.clear();
-            let (mut any, mut dropped) = (false, false);
+            let (mut any, mut dropped, mut is_whole) = (false, false, false);
             loop {
                 let piece = match self.input.fill_buf() {
                     Ok(piece) => piece,
@@ -45,12 +56,14 @@ impl<'r> Lines<'r> {
                 any = true;
                 let end = memchr::memchr(b'\n', piece);
                 let text = &piece[..end.unwrap_or(piece.len())];
-                dropped = dropped || self.buffer.len() + text.len() > LINE_MAX;
+                dropped = dropped || self.buffer.len() + text.len() > self.longest;
                 if !dropped {
                     self.buffer.extend_from_slice(text);
                 }
                 let used = end.map_or(piece.len(), |at| at + 1);
                 self.input.consume(used);
+                self.passed += used as u64;
+                is_whole = end.is_some();
                 if end.is_some() {
                     break;
                 }
@@ -60,12 +73,16 @@ impl<'r> Lines<'r> {
             }
             self.number += 1;
             if dropped {
-                let what =
-                    format!("longer than {} MB; pipe an output of that size in by itself", LINE_MAX >> 20);
-                return Ok(Some(Line { number: self.number, text: Err(what) }));
+                let what = format!(
+                    "longer than {} MB; pipe an output of that size in by itself",
+                    self.longest >> 20
+                );
+                let end = self.passed;
+                return Ok(Some(Line { number: self.number, text: Err(what), end, is_whole }));
             }
             if !self.buffer.trim_ascii().is_empty() {
-                return Ok(Some(Line { number: self.number, text: Ok(&self.buffer) }));
+                let (number, end) = (self.number, self.passed);
+                return Ok(Some(Line { number, text: Ok(&self.buffer), end, is_whole }));
             }
         }
     }

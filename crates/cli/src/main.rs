@@ -4,6 +4,7 @@ mod agents;
 mod alive;
 mod at_risk;
 mod attempts;
+mod bill;
 mod call_page;
 mod cellar;
 mod checks;
@@ -15,6 +16,7 @@ mod demo;
 mod desk;
 mod doctor;
 mod editing;
+mod editor;
 mod event_line;
 mod exit;
 mod explain;
@@ -23,6 +25,8 @@ mod headless;
 mod http;
 mod knowledge;
 mod last_word;
+mod lesson_draft;
+mod lesson_page;
 mod lines;
 mod machine;
 mod moment;
@@ -48,6 +52,7 @@ mod since;
 mod snapshot_page;
 mod summary;
 mod switch;
+mod transcript_files;
 mod ui;
 mod undoable;
 mod whereabouts;
@@ -111,6 +116,7 @@ enum Command {
     Hook(commands::hook::HookArgs),
     Http(Box<commands::http::HttpArgs>),
     Install(commands::install::InstallArgs),
+    Lessons(commands::lessons::LessonsArgs),
     Log(commands::log::LogArgs),
     Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
@@ -123,6 +129,7 @@ enum Command {
     Rm(commands::rm::RmArgs),
     Rules(commands::rules::RulesArgs),
     Run(commands::run::RunArgs),
+    Scan(commands::scan::ScanArgs),
     Show(commands::show::ShowArgs),
     Snapshot(commands::snapshot::SnapshotArgs),
     Snapshots(commands::snapshots::SnapshotsArgs),
@@ -237,6 +244,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Hook(args) => commands::hook::run(ui, args),
         Command::Http(args) => commands::http::run(ui, cellar, args),
         Command::Install(args) => commands::install::run(ui, cellar, args),
+        Command::Lessons(args) => commands::lessons::run(ui, cellar, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
         Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
@@ -249,6 +257,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Rm(args) => commands::rm::run(ui, cellar, args),
         Command::Rules(args) => commands::rules::run(ui, args),
         Command::Run(args) => commands::run::run(ui, cellar, args),
+        Command::Scan(args) => commands::scan::run(ui, cellar, args),
         Command::Show(args) => commands::show::run(ui, cellar, args),
         Command::Snapshot(args) => commands::snapshot::run(ui, cellar, args),
         Command::Snapshots(args) => commands::snapshots::run(ui, cellar, args),

@@ -47,11 +47,11 @@ impl Watch for Onlooker {
 
 /// Signals that end the wait.
 #[cfg(unix)]
-struct Listening(Vec<signal_hook::SigId>);
+pub(crate) struct Listening(Vec<signal_hook::SigId>);
 
 #[cfg(unix)]
 impl Listening {
-    fn to(has_enough: &Arc<AtomicBool>) -> Listening {
+    pub(crate) fn to(has_enough: &Arc<AtomicBool>) -> Listening {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         use signal_hook::flag::{register, register_conditional_shutdown};
         let mut registered = Vec::new();
@@ -74,11 +74,11 @@ impl Drop for Listening {
 }
 
 #[cfg(not(unix))]
-struct Listening;
+pub(crate) struct Listening;
 
 #[cfg(not(unix))]
 impl Listening {
-    fn to(_has_enough: &Arc<AtomicBool>) -> Listening {
+    pub(crate) fn to(_has_enough: &Arc<AtomicBool>) -> Listening {
         Listening
     }
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Machine;
 use unstuck_judge::shell::{ParsedCall, Script};
-use unstuck_judge::{Call, Kind};
+use unstuck_judge::{Call, Kind, Need};
+use unstuck_store::Stands;
 
 use crate::machine::ThisMachine;
 
@@ -32,6 +33,39 @@ pub(crate) fn has_moved(call: &Call, folder: &str, reason: &Reason, since: u64) 
     named
         || is_missing && came_on_path(&parsed, folder, &reason.line, since)
         || reason.track.asks() && holds_newer(folder, since)
+}
+
+/// Is something that a call needs still missing, as it was at `since`? A program is looked for wherever it could be, a flag is
+/// as good as the file of its program, and of other machines nothing can be known from here.
+pub(crate) fn stands(need: &Need, folder: &str, home: Option<&Path>, since: u64) -> Stands {
+    let folder = Some(PathBuf::from(folder)).filter(|folder| folder.is_absolute());
+    let machine = ThisMachine::here(home.map(Path::to_owned), folder);
+    match need {
+        Need::Program(name) if machine.program(name).is_some() => Stands::No,
+        // It is there, and only the agent's shell knows whether it finds it.
+        Need::Program(name) if machine.in_project(name).or_else(|| machine.off_path(name)).is_some() => {
+            Stands::Unsaid
+        }
+        Need::Program(_) => Stands::Yes,
+        Need::Host(_) => Stands::Unsaid,
+        Need::Flag { program, .. } => {
+            let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
+            match machine.program(program) {
+                Some(file) if !is_newer(Path::new(&file), since) => Stands::Unsaid,
+                Some(_) | None => Stands::No,
+            }
+        }
+    }
+}
+
+/// Did a program that `call` starts become another file after `since`, in milliseconds since 1970?
+pub(crate) fn has_another_version(call: &Call, folder: &str, since: u64) -> bool {
+    let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
+    let folder = Some(PathBuf::from(folder)).filter(|folder| folder.is_absolute());
+    let machine = ThisMachine::here(None, folder);
+    let parsed = ParsedCall::of(call);
+    let files = programs(&parsed).take(NAMES).filter_map(|program| machine.program(program));
+    files.into_iter().any(|file| is_newer(Path::new(&file), since))
 }
 
 /// Has a program that the error misses come on the path since? Where the missing one is not named by the call itself, its

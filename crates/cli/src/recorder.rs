@@ -1,73 +1,130 @@
-//! Puts calls that happened long ago into the timeline, as if they happened again in the same order.
+//! Puts calls that happened long ago into the timeline, as if they happened again in the same order, many in one transaction.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use unstuck_judge::ladder::Round;
-use unstuck_judge::{Lang, Rules};
-use unstuck_store::{Answer, Hears, Kept, NAME_MAX, Who};
+use unstuck_judge::ladder::{Round, Rung};
+use unstuck_judge::{Kind, Outcome, Rules, nature};
+use unstuck_store::{Bounds, Entry, Hears, NAME_MAX, Said, Scanned, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::recorded::RecordedCall;
 
 use crate::cellar::{self, Cellar};
 use crate::desk::{self, Desk};
-use crate::exit::{CommandError, ExitStatus};
-use crate::ui::Ui;
+use crate::exit::CommandError;
+use crate::whereabouts;
 
 /// Earlier than this, a record counts from its own beginning and not from 1970.
 const FIRST_REAL_MOMENT: u64 = 100_000_000_000;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A longer pause between two calls is a person's, not the call's.
-const LONGEST_CALL_MS: u64 = 30 * 60 * 1000;
+pub(crate) const LONGEST_CALL_MS: u64 = 30 * 60 * 1000;
+
+/// So many calls are written at once. Hooks wait for the lock meanwhile, and not for long.
+const AT_ONCE: usize = 128;
+
+/// What is kept of the beginning and of the end of outputs that hardly anybody will look at any more.
+const SHORT: (usize, usize) = (1024, 2048);
+
+/// A call that was recorded, as far as a reader of the record wants to know.
+pub(crate) struct RecordedNow {
+    pub(crate) session: String,
+    /// What was tried, in a word or two.
+    pub(crate) approach: String,
+    pub(crate) at: Option<u64>,
+    pub(crate) kind: Kind,
+    /// The fingerprint of the cause.
+    pub(crate) cause: String,
+    /// The line that shows the cause.
+    pub(crate) line: String,
+    /// What would have been said before it ran.
+    pub(crate) before: Rung,
+    /// Was it not there already?
+    pub(crate) is_new: bool,
+}
 
 /// Records the calls of any number of runs.
 pub(crate) struct Recorder<'a> {
     desk: Desk<'a>,
     cleaner: &'a Cleaner,
+    home: Option<&'a Path>,
+    host: &'static str,
     begun: u64,
     /// The last call of each run, until the next one tells how long it can have taken.
     waiting: HashMap<String, RecordedCall>,
-    recorded: u64,
-    known: u64,
-    spooled: u64,
+    /// Two for each call: that it was asked for, and how it ended.
+    entries: Vec<Entry>,
+    judged: Vec<RecordedNow>,
 }
 
 impl<'a> Recorder<'a> {
-    pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner) -> Recorder<'a> {
+    /// Records in the name of `host`.
+    pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner, host: &'static str) -> Recorder<'a> {
         Recorder {
             desk: cellar.desk_for_the_past(cleaner),
             cleaner,
+            home: cellar.home(),
+            host,
             begun: cellar::now(),
             waiting: HashMap::new(),
-            recorded: 0,
-            known: 0,
-            spooled: 0,
+            entries: Vec::new(),
+            judged: Vec::new(),
         }
     }
 
-    /// Takes the next call. The time until the next one of its run belongs to it, where the record says nothing else: it ran,
+    /// Keeps only little of each output.
+    pub(crate) fn briefly(mut self) -> Recorder<'a> {
+        let Bounds { input, head, tail } = self.desk.bounds;
+        self.desk.bounds = Bounds { input, head: head.min(SHORT.0), tail: tail.min(SHORT.1) };
+        self
+    }
+
+    /// Takes the next call. Where the record says nothing else, the time until the next one of its run belongs to it: it ran,
     /// and the model read its result.
-    pub(crate) fn take(&mut self, rules: &Rules, call: RecordedCall) -> Result<(), CommandError> {
-        let (trace, at) = (call.trace.clone(), call.at);
-        let Some(mut last) = self.waiting.insert(trace, call) else { return Ok(()) };
-        if let (None, Some(then), Some(now)) = (last.took_ms, last.at, at) {
-            last.took_ms = Some(now.saturating_sub(then).min(LONGEST_CALL_MS)).filter(|took| *took > 0);
+    pub(crate) fn take(&mut self, rules: &Rules, call: RecordedCall) {
+        if call.took_ms.is_some() || call.at.is_none() {
+            if let Some(last) = self.waiting.remove(&call.trace) {
+                self.judge(rules, &until(last, call.at));
+            }
+            self.judge(rules, &call);
+            return;
         }
-        self.record(rules, &last)
+        let at = call.at;
+        if let Some(last) = self.waiting.insert(call.trace.clone(), call) {
+            self.judge(rules, &until(last, at));
+        }
     }
 
-    /// Records one call. Unlike an agent, whoever asked for this wants to hear that it did not work.
-    fn record(&mut self, rules: &Rules, call: &RecordedCall) -> Result<(), CommandError> {
+    /// Judges what still waits for the next call of its run.
+    pub(crate) fn take_all(&mut self, rules: &Rules) {
+        let mut left: Vec<RecordedCall> = self.waiting.drain().map(|(_, call)| call).collect();
+        left.sort_by(|one, other| one.trace.cmp(&other.trace));
+        left.iter().for_each(|call| self.judge(rules, call));
+    }
+
+    /// Does no call wait for the next of its run?
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Is it time to write?
+    pub(crate) fn is_full(&self) -> bool {
+        self.judged.len() >= AT_ONCE
+    }
+
+    fn judge(&mut self, rules: &Rules, call: &RecordedCall) {
         let asked_at = self.moment(call.at);
         let key = match call.id.is_empty() {
             true => format!("#{}", call.index),
             false => call.id.clone(),
         };
-        let now = cellar::now();
         let who = self.who(call, asked_at);
+        let session = who.session.to_string();
         let asked = self.desk.asked(who, &key, &call.observation.call, call.new_user_turn);
-        let answer = self.desk.before(asked, now, None);
-        self.check(&answer)?;
+        let mut answered = asked.clone();
+        answered.who.at = asked_at.saturating_add(call.took_ms.unwrap_or(0));
+        answered.user_spoke = false;
         let result = desk::Result {
             key: &key,
             observation: &call.observation,
@@ -79,26 +136,42 @@ impl<'a> Recorder<'a> {
             user_spoke: false,
             can_retry: None,
         };
-        let who = self.who(call, asked_at.saturating_add(call.took_ms.unwrap_or(0)));
-        let (answer, _) = self.desk.after(rules, who, &result, now);
-        self.check(&answer)?;
-        // What was there already brings nothing new, and so no event.
-        match (&answer.kept, answer.said.bookmark) {
-            (Kept::Stored, None) => self.known += 1,
-            (Kept::Stored, Some(_)) | (Kept::Spooled { .. } | Kept::Lost { .. }, _) => self.recorded += 1,
-        }
-        Ok(())
+        let (ended, report) = self.desk.ended(rules, answered, &result);
+        let [_, _, cause] = &report.prints;
+        let kind = match ended.finding {
+            // What somebody refused never ran, and so it did not fail.
+            Some(_) if call.observation.outcome != Outcome::Denied => report.diagnosis.kind,
+            Some(_) | None => Kind::NotAnError,
+        };
+        self.judged.push(RecordedNow {
+            session,
+            approach: self.cleaner.line(&nature::approach(&call.observation.call), NAME_MAX).into_string(),
+            at: call.at,
+            kind,
+            cause: cause.to_string(),
+            line: report.diagnosis.evidence.map(|found| found.text).unwrap_or_default(),
+            before: Rung::Observe,
+            is_new: false,
+        });
+        self.entries.push(Entry::Asked(Box::new(asked)));
+        self.entries.push(Entry::Ended(Box::new(ended)));
     }
 
-    fn check(&mut self, answer: &Answer) -> Result<(), CommandError> {
-        match &answer.kept {
-            Kept::Stored => Ok(()),
-            Kept::Spooled { .. } => {
-                self.spooled += 1;
-                Ok(())
-            }
-            Kept::Lost { why } => Err(CommandError::NotKept { why: why.clone() }),
+    /// Writes what was taken, and how far the files were read that it comes from: all of it, or nothing.
+    pub(crate) fn write(&mut self, read: &[(String, Scanned)]) -> Result<Vec<RecordedNow>, CommandError> {
+        if self.entries.is_empty() && read.is_empty() {
+            return Ok(Vec::new());
         }
+        let said = self.desk.keeper.keep_all(&self.entries, read, cellar::now())?;
+        self.entries.clear();
+        let mut judged = std::mem::take(&mut self.judged);
+        for (call, said) in judged.iter_mut().zip(said.chunks_exact(2)) {
+            let [before, after] = said else { continue };
+            call.before = rung(before);
+            // What was there already brings nothing new, and so no event.
+            call.is_new = after.bookmark.is_some();
+        }
+        Ok(judged)
     }
 
     /// When it was. What says nothing of the calendar is laid into the last day.
@@ -111,43 +184,30 @@ impl<'a> Recorder<'a> {
     }
 
     fn who(&self, call: &RecordedCall, at: u64) -> Who {
-        let session = if call.trace.is_empty() { "replay" } else { &call.trace };
+        let session = if call.trace.is_empty() { self.host } else { &call.trace };
         Who {
-            host: Clean::from("replay"),
+            host: Clean::from(self.host),
             hook: Clean::default(),
             session: self.cleaner.name(session, NAME_MAX),
             agent: self.cleaner.name(&call.agent, NAME_MAX),
-            cwd: Clean::default(),
+            cwd: self.cleaner.line(&call.cwd, 1024),
+            place: whereabouts::place(&call.cwd, self.home, self.cleaner),
             owner: Clean::default(),
             hears: Hears::Nothing,
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             at,
         }
     }
+}
 
-    /// Records what still waits, and says how much was recorded.
-    pub(crate) fn finish(mut self, ui: &mut Ui, rules: &Rules) -> Result<ExitStatus, CommandError> {
-        let mut left: Vec<RecordedCall> = self.waiting.drain().map(|(_, call)| call).collect();
-        left.sort_by(|one, other| one.trace.cmp(&other.trace));
-        left.iter().try_for_each(|call| self.record(rules, call))?;
-        let Recorder { recorded, known, spooled, .. } = self;
-        let mut text = match ui.lang() {
-            Lang::En => format!("recorded: {recorded} calls"),
-            Lang::Zh => format!("已记录 {recorded} 次调用"),
-        };
-        if known > 0 {
-            text += &match ui.lang() {
-                Lang::En => format!(", {known} were there already"),
-                Lang::Zh => format!("，{known} 次已有记录"),
-            };
-        }
-        if spooled > 0 {
-            text += &match ui.lang() {
-                Lang::En => format!(" ({spooled} entries wait in the spool)"),
-                Lang::Zh => format!("（{spooled} 条在暂存区等待）"),
-            };
-        }
-        ui.remark(&(text + "\n"))?;
-        Ok(ExitStatus::Success)
+/// A call, with the time until the next one.
+fn until(mut last: RecordedCall, next: Option<u64>) -> RecordedCall {
+    if let (None, Some(then), Some(now)) = (last.took_ms, last.at, next) {
+        last.took_ms = Some(now.saturating_sub(then).min(LONGEST_CALL_MS)).filter(|took| *took > 0);
     }
+    last
+}
+
+fn rung(said: &Said) -> Rung {
+    said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung)
 }

@@ -12,12 +12,13 @@ pub(crate) struct WireRemoved {
     standing: u64,
     problems: u64,
     alerts: u64,
+    lessons: u64,
 }
 
 impl From<Removed> for WireRemoved {
     fn from(removed: Removed) -> WireRemoved {
-        let Removed { calls, events, sessions, standing, problems, alerts } = removed;
-        WireRemoved { calls, events, sessions, standing, problems, alerts }
+        let Removed { calls, events, sessions, standing, problems, alerts, lessons } = removed;
+        WireRemoved { calls, events, sessions, standing, problems, alerts, lessons }
     }
 }
 
@@ -30,6 +31,7 @@ pub(crate) fn in_words(removed: &Removed, lang: Lang) -> String {
         (removed.standing, ["ladder entry", "ladder entries"], "条阶梯记录"),
         (removed.problems, ["problem", "problems"], "个问题"),
         (removed.alerts, ["alert", "alerts"], "个告警"),
+        (removed.lessons, ["lesson", "lessons"], "条经验"),
     ];
     let some = all.iter().filter(|(count, _, _)| *count > 0).map(|(count, en, zh)| match lang {
         Lang::En => counted(*count, *en),

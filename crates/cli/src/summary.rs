@@ -7,10 +7,10 @@ use unstuck_judge::ladder::{Judged, Rung};
 use unstuck_judge::{Kind, Lang, nature};
 use unstuck_wire::recorded::RecordedCall;
 
+use crate::recorder::LONGEST_CALL_MS;
+
 /// How many of the most repeated failures are shown.
 const SHOWN: usize = 8;
-/// A longer pause between two calls is a person's, not the call's.
-const LONGEST_CALL_MS: u64 = 30 * 60 * 1000;
 
 /// Counts over any number of runs.
 #[derive(Debug, Default)]
@@ -181,7 +181,8 @@ impl Run {
     }
 }
 
-fn minutes(ms: u64) -> String {
+/// A stretch of work in words.
+pub(crate) fn minutes(ms: u64) -> String {
     match ms / 1000 {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds @ 120..7200 => format!("{} min", seconds / 60),

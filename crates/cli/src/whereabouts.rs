@@ -7,9 +7,13 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_vault::Snapshot;
+use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::at_risk::git::Repository;
 use crate::exit::{CommandError, NoPlace};
+
+/// The longest name of a place.
+const PLACE_MAX: usize = 1024;
 
 /// The working folder. It may be gone, and with it all that was in it: then it is where its name says.
 pub(crate) fn folder() -> Result<PathBuf, CommandError> {
@@ -27,10 +31,24 @@ pub(crate) fn project(home: Option<&Path>) -> Result<PathBuf, CommandError> {
 /// What is worked on in a folder: the git work tree that holds it, or the folder itself. A home that is a repository, as some
 /// keep their settings, is no project.
 pub(crate) fn project_of(folder: &Path, home: Option<&Path>) -> PathBuf {
-    let home = home.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
-    let is_project = |top: &Path| home.as_deref().is_none_or(|home| !home.starts_with(top));
+    // Every hook asks this; where the home really is matters only where there is a repository.
+    let is_project = |top: &Path| {
+        home.is_none_or(|home| !fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()).starts_with(top))
+    };
     let tree = Repository::around(folder).filter(|found| is_project(found.top()));
     tree.map_or_else(|| folder.to_owned(), |found| found.top().to_owned())
+}
+
+/// What is worked on in a folder, as the record names it; nothing where nobody said in which.
+pub(crate) fn place(folder: &str, home: Option<&Path>, cleaner: &Cleaner) -> Clean {
+    match folder {
+        "" => Clean::default(),
+        folder => {
+            // Some write a slash behind it.
+            let folder: PathBuf = Path::new(folder).components().collect();
+            cleaner.line(&project_of(&folder, home).to_string_lossy(), PLACE_MAX)
+        }
+    }
 }
 
 /// What is worked on here, with all that belongs to it.

@@ -1,6 +1,7 @@
 //! What speaks for a call that is about to be refused. Whoever runs calls knows more of the world than its record: files that
 //! somebody else changed, and other words for the same thing. It is asked only then, so it may take its time.
 
+use unstuck_judge::Need;
 use unstuck_judge::ladder::Reason;
 use unstuck_wire::clean::Clean;
 
@@ -13,6 +14,26 @@ pub trait Advocate {
 
     /// Another call that could take its place.
     fn proposal(&self, reason: &Reason) -> Option<Proposal>;
+
+    /// Is something still missing that was missing at a moment, in milliseconds since 1970?
+    fn stands(&self, need: &Need, since: u64) -> Stands;
+
+    /// Was the program that it runs exchanged after a moment, in milliseconds since 1970, as an update does?
+    fn has_another_version(&self, since: u64) -> bool;
+
+    /// The call with these words in place of those, which a person approved; nothing where it cannot run so.
+    fn exchanged(&self, from: &str, to: &str) -> Option<Rewritten>;
+}
+
+/// Whether something is still as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// It was looked at, and is.
+    Yes,
+    /// It was looked at, and is not.
+    No,
+    /// It cannot be looked at.
+    Unsaid,
 }
 
 /// What to do about a call that another could take the place of.

@@ -22,6 +22,8 @@ use crate::root::{self, Root};
 const LONGEST_LOG: u64 = 1024 * 1024;
 /// How long a fold may wait for those who read. Whoever comes next can do it as well.
 const FOLD_PATIENCE: Duration = Duration::from_millis(20);
+/// More statements than there are.
+const STATEMENTS: usize = 256;
 /// How often a waiting process is worth waking: below this, SQLite gives up at once.
 const LEAST_PATIENCE: Duration = Duration::from_millis(1);
 
@@ -73,6 +75,8 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     // A statement that might use a partial index would be compiled once more as soon as its values are known, and a short
     // process runs each only once. Ours name the index's condition themselves.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(&wrong)?;
+    // Whoever keeps many entries would otherwise compile most statements anew for each.
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection
         .execute_batch(
             "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;
@@ -153,11 +157,17 @@ fn make(root: &Root, patience: Duration, now: u64) -> Result<(), StoreError> {
     fs::rename(&aside, &path).map_err(StoreError::io(Deed::PutInPlace, &path))
 }
 
-/// The tables, without the comments: SQLite keeps the words it is given and reads them anew in every process.
+/// All tables.
 fn schema() -> String {
-    let lines = include_str!("schema.sql").lines();
-    let bare = lines.map(|line| line.split_once("--").map_or(line, |(sql, _)| sql).trim());
-    bare.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    let steps = migrate::STEPS.iter().flat_map(|step| step.sql.iter().copied());
+    let parts: Vec<String> = [include_str!("schema.sql")].into_iter().chain(steps).map(bare).collect();
+    parts.join(" ")
+}
+
+/// SQL without its comments: SQLite keeps the words it is given for a table and reads them anew in every process.
+pub(crate) fn bare(sql: &str) -> String {
+    let lines = sql.lines().map(|line| line.split_once("--").map_or(line, |(sql, _)| sql).trim());
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// A database with the same tables that lies nowhere.

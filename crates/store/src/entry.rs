@@ -47,6 +47,8 @@ impl Default for Bounds {
 pub enum Hears {
     /// No.
     Nothing,
+    /// What is remembered of a failure, and nothing else: it comes and goes with one piece of work, so nobody sees what follows.
+    Memory,
     /// Notices; advice about a call only with its result.
     Notices,
     /// All that is said.
@@ -66,6 +68,8 @@ pub struct Who {
     pub agent: Clean,
     /// The working directory; empty where nobody said.
     pub cwd: Clean,
+    /// What is worked on there: the root of a repository, or the folder itself; empty where nobody said.
+    pub place: Clean,
     /// The process that runs the call, as `pid:start`; empty where nobody said.
     pub owner: Clean,
     /// Can whoever sent this be told something in answer to it?

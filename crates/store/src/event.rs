@@ -49,6 +49,10 @@ vocabulary! {
         ProblemNew = "problem:new",
         /// A cause that was resolved is back. `{cause, kind, title}`
         ProblemRegressed = "problem:regressed",
+        /// What was seen to help earlier was told with a failure. `{lesson, text}`
+        LessonShown = "lesson:shown",
+        /// A lesson that used to help does not any more. `{lesson, wins, losses}`
+        LessonRegressed = "lesson:regressed",
         /// A threshold of the configuration was crossed. `{name, value, text}`
         Alert = "alert",
         /// A person has to allow a call. `{label, by}`
@@ -77,6 +81,7 @@ impl EventType {
             | EventType::ToolAdvice
             | EventType::ToolDenied
             | EventType::ToolRewritten
+            | EventType::LessonShown
             | EventType::SnapshotTaken
             | EventType::SnapshotRestored => Channel::Progress,
             EventType::Error
@@ -87,6 +92,7 @@ impl EventType {
             | EventType::FalseAlarm
             | EventType::ProblemNew
             | EventType::ProblemRegressed
+            | EventType::LessonRegressed
             | EventType::Alert
             | EventType::SnapshotFailed
             | EventType::SnapshotRemoved => Channel::Monitor,

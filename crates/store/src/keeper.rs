@@ -15,6 +15,7 @@ use crate::filesystem::Filesystem;
 use crate::hook_times::{self, Phase};
 use crate::record::{Bench, Clerk, Said};
 use crate::root::Root;
+use crate::scanned::{self, Scanned};
 use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
 use crate::store::Store;
@@ -132,6 +133,27 @@ impl<'a> Keeper<'a> {
                 Answer { said: Said::default(), kept }
             }
         }
+    }
+
+    /// Keeps many entries at once, and how far the files were read that they come from: all of it or nothing. Nobody waits for
+    /// an answer, so nothing goes to the spool; whoever calls says what went wrong. An entry that the tables refuse is left
+    /// out, and nothing is said of it.
+    pub fn keep_all(
+        &mut self,
+        entries: &[Entry],
+        read: &[(String, Scanned)],
+        now: u64,
+    ) -> Result<Vec<Said>, StoreError> {
+        let root = self.root()?;
+        let around = &self.around;
+        let store = opened(&mut self.store, &root, around.patience.after, now)?;
+        store.write(|connection| {
+            for (file, scanned) in read {
+                scanned::note(connection, file, scanned)?;
+            }
+            let keep = |entry| set_apart(connection, || write(around, connection, entry, Now::Yes(None)));
+            entries.iter().map(|entry| Ok(keep(entry)?.unwrap_or_default())).collect()
+        })
     }
 
     /// A database that calls itself damaged is looked at once more before anything is believed.
@@ -286,6 +308,27 @@ fn take_in(
     }
 }
 
+/// Does one piece of work among others. What the tables refuse of it is undone and handed back, and the others stay.
+fn set_apart<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> Result<T, rusqlite::Error>,
+) -> Result<Result<T, rusqlite::Error>, rusqlite::Error> {
+    connection.prepare_cached("SAVEPOINT apart")?.execute([])?;
+    let release = || connection.prepare_cached("RELEASE apart")?.execute([]);
+    match work() {
+        Ok(done) => {
+            release()?;
+            Ok(Ok(done))
+        }
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            connection.execute_batch("ROLLBACK TO apart")?;
+            release()?;
+            Ok(Err(error))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Does somebody wait for the answer?
 enum Now<'a> {
     /// Yes, and may speak for a call that is refused.
@@ -331,14 +374,9 @@ struct Late<'a> {
 impl Take for Late<'_> {
     /// One entry that the tables refuse must not keep all others from being taken in.
     fn entry(&self, entry: &Entry) -> Result<(), rusqlite::Error> {
-        self.connection.execute_batch("SAVEPOINT late")?;
-        match write(self.around, self.connection, entry, Now::Late) {
-            Ok(_) => self.connection.execute_batch("RELEASE late"),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                self.connection.execute_batch("ROLLBACK TO late; RELEASE late")?;
-                self.unreadable(&error.to_string())
-            }
-            Err(error) => Err(error),
+        match set_apart(self.connection, || write(self.around, self.connection, entry, Now::Late))? {
+            Ok(_) => Ok(()),
+            Err(refused) => self.unreadable(&refused.to_string()),
         }
     }
 

@@ -22,6 +22,9 @@ mod glance;
 mod heard;
 mod hook_times;
 mod keeper;
+mod lesson;
+mod lesson_removal;
+mod lessons;
 mod life;
 mod migrate;
 mod mode;
@@ -39,6 +42,7 @@ mod root;
 mod safe;
 #[cfg(test)]
 mod sample;
+mod scanned;
 mod seal;
 mod session;
 mod spool;
@@ -51,7 +55,7 @@ mod stored_entry;
 mod timeline;
 mod tool_errors;
 
-pub use advocate::{Advocate, Proposal};
+pub use advocate::{Advocate, Proposal, Stands};
 pub use alert::{
     AlertLook, Delivery, DeliveryClaim, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, TRIES_MAX,
 };
@@ -70,6 +74,11 @@ pub use glance::{FaultSeen, Glance, HostSeen};
 pub use heard::Heard;
 pub use hook_times::{HookTimes, Phase, Spread};
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
+pub use lesson::{LessonState, Showing, ShownOutcome, fix_from_json, fix_to_json};
+pub use lessons::{
+    DEEDS_MAX, Imported, Lesson, LessonEffect, LessonLine, LessonOrigin, LessonPlace, LessonScope,
+    LessonsWanted, LineError, WORDS_MAX,
+};
 pub use mode::{Mode, Modes};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
 pub use problems::{Problem, ProblemSession};
@@ -80,6 +89,7 @@ pub use retention::{Retention, Size};
 pub use rewritten::Rewritten;
 pub use root::Root;
 pub use safe::{Instead, SafeCall, SafeDeed, SafeNote};
+pub use scanned::{FoundLesson, Scanned};
 pub use seal::Sealed;
 pub use spool::{leave_word, note_crash};
 pub use stance::{Allowance, Stance, key_of};

@@ -2,17 +2,21 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::database;
 use crate::error::{Deed, StoreError};
+use crate::lesson;
 use crate::root::{self, Root};
+use crate::scanned;
 
-/// One step forward: the SQL that turns format `to - 1` into format `to`.
+/// One step forward: the SQL, in parts, that turns format `to - 1` into format `to`.
 pub(crate) struct Step {
     pub(crate) to: u32,
-    pub(crate) sql: &'static str,
+    pub(crate) sql: &'static [&'static str],
 }
 
-/// All steps there are. Format 1 is the first, and is made by `schema.sql`; whoever changes that file adds a step here.
-pub(crate) const STEPS: &[Step] = &[];
+/// All steps there are. Format 1 is the first, and is made by `schema.sql`. A new database takes the steps as well, so what a
+/// step makes stands in one place.
+pub(crate) const STEPS: &[Step] = &[Step { to: 2, sql: &[lesson::TABLES, scanned::TABLE] }];
 
 /// The first format there was.
 pub(crate) const FIRST: u32 = 1;
@@ -50,7 +54,9 @@ pub(crate) fn run(
     back_up(root, connection, found, now)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
     for step in steps.iter().filter(|step| step.to > found) {
-        transaction.execute_batch(step.sql).map_err(&wrong)?;
+        for part in step.sql {
+            transaction.execute_batch(&database::bare(part)).map_err(&wrong)?;
+        }
     }
     transaction.pragma_update(None, "user_version", newest(steps)).map_err(&wrong)?;
     transaction.commit().map_err(&wrong)
@@ -72,10 +78,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::database::{self, Access};
+    use crate::database::Access;
 
     const NEXT: &[Step] =
-        &[Step { to: 2, sql: "ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''" }];
+        &[Step { to: 3, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
 
     #[test]
     fn a_step_forward_keeps_a_copy_and_is_made_once() {
@@ -85,7 +91,7 @@ mod tests {
         connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2, 0)", []).unwrap();
         run(&root, &mut connection, NEXT, 8).unwrap();
         run(&root, &mut connection, NEXT, 9).unwrap();
-        assert_eq!(format(&connection).unwrap(), 2);
+        assert_eq!(format(&connection).unwrap(), 3);
         let colour: String = connection
             .query_row("SELECT colour FROM session WHERE name = 'a'", [], |row| row.get(0))
             .unwrap();
@@ -93,7 +99,7 @@ mod tests {
         let copies: Vec<_> = std::fs::read_dir(root.backups()).unwrap().flatten().collect();
         let [copy] = &copies[..] else { panic!("expected one copy, found {copies:?}") };
         let copy = Connection::open(copy.path()).unwrap();
-        assert_eq!(format(&copy).unwrap(), 1);
+        assert_eq!(format(&copy).unwrap(), 2);
         assert_eq!(
             copy.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, u32>(0)).unwrap(),
             1
@@ -108,7 +114,7 @@ mod tests {
         connection.pragma_update(None, "user_version", 99).unwrap();
         drop(connection);
         let refused = database::open(&root, Access::Write, Duration::from_secs(1), 8).unwrap_err();
-        assert!(refused.to_string().ends_with("has format 99, this version writes up to 1"), "{refused}");
+        assert!(refused.to_string().ends_with("has format 99, this version writes up to 2"), "{refused}");
         database::open(&root, Access::Read, Duration::from_secs(1), 8).unwrap();
     }
 }

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::copies::{self, Copy};
 use crate::error::StoreError;
 use crate::fact;
+use crate::lesson_removal::{self, Came};
 use crate::problem::TOOLS;
 use crate::removal::{self, Counts, Removed, SLICE};
 use crate::root::Root;
@@ -193,8 +194,10 @@ impl Store {
             let sql = "SELECT id FROM session WHERE last_at < ?1";
             let ids: Vec<i64> =
                 connection.prepare(sql)?.query_map([cut], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let lessons = lesson_removal::take_back(connection, Came::Before(cut))?;
             let (mut removed, names) = removal::empty_sessions(connection, &ids)?;
             removed.alerts = alerts;
+            removed.lessons = lessons;
             Ok((removed, names))
         })?;
         purged.rows += rest;
@@ -251,7 +254,10 @@ fn session_slice(
     if events > 0 {
         return Ok(Removed { events, ..Removed::default() });
     }
-    removal::empty_sessions(connection, &[session]).map(|(removed, _)| removed)
+    let lessons = lesson_removal::take_back(connection, Came::From(session))?;
+    let (mut removed, _) = removal::empty_sessions(connection, &[session])?;
+    removed.lessons = lessons;
+    Ok(removed)
 }
 
 fn remove_calls(
@@ -304,6 +310,7 @@ fn count_session(connection: &Connection, name: &str) -> Result<Removed, rusqlit
                AND NOT EXISTS (SELECT 1 FROM call WHERE cause_print = problem.cause AND session <> ?1)",
         )?,
         alerts: 0,
+        lessons: lesson_removal::count(connection, Came::From(number))?,
     })
 }
 
@@ -326,6 +333,7 @@ fn count_before(connection: &Connection, cut: i64) -> Result<Removed, rusqlite::
                AND NOT EXISTS (SELECT 1 FROM call WHERE cause_print = problem.cause AND coalesce(ended_at, asked_at) >= ?1)",
         )?,
         alerts: count("SELECT count(*) FROM alert WHERE at < ?1")?,
+        lessons: lesson_removal::count(connection, Came::Before(cut))?,
     })
 }
 

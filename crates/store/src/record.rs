@@ -18,6 +18,7 @@ use crate::brake::{self, Attempt, Retry};
 use crate::call_row::{Closing, Found, NewCall};
 use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, Retrying, Ruling, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
+use crate::lesson::Foreseen;
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
 use crate::rewritten::Rewritten;
@@ -65,6 +66,10 @@ pub struct Said {
     pub rewritten: Option<Rewritten>,
     /// The same in words, for the model.
     pub text: Option<String>,
+    /// What is said before a call of which only earlier sessions knew something.
+    pub foreseen: Option<String>,
+    /// What helped against a failure before.
+    pub remembered: Option<String>,
     /// What was tried, for the person who has to decide.
     pub table: Option<String>,
     /// Calls that were found dead.
@@ -121,10 +126,12 @@ impl Clerk<'_> {
         // The agent has gone on by the time a late entry is read: nothing was refused.
         let attempt = self.attempt(session, asked)?;
         let mut world = None;
+        let mut foreseen = Foreseen::Nothing;
         if !self.late {
             let event = Event::Asked(&asked.sight, self.moment(who));
             let moved = self.decide(session, event, &mut said)?;
             self.settle(session, asked, attempt, moved, &mut said)?;
+            foreseen = self.foresee(session, asked, attempt, &mut said)?;
             world = Some(moved);
         }
         let rung = match (&said.rewritten, &said.decision) {
@@ -141,6 +148,7 @@ impl Clerk<'_> {
         let new = NewCall { state, attempt, rung, charge, world, life: &life };
         let call = self.insert(session, asked, &new)?;
         said.call = Some(call);
+        self.note_foreseen(session, call, asked, foreseen, &said)?;
         if refused {
             self.denied(session, call, asked, &mut said)?;
         } else {
@@ -260,9 +268,24 @@ impl Clerk<'_> {
         life::add(&mut life, at, state, evidence);
         let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
         self.write_ending(found.id, ended, &Closing { state, took, repeat, rung, world, life: &life })?;
+        self.judge_run(session, found.id, asked, state)?;
         match finding {
-            Some(finding) => self.failed(session, found.id, asked, finding, took, said)?,
+            Some(finding) => {
+                self.note_missing(session, asked, finding)?;
+                self.failed(session, found.id, asked, finding, took, said)?;
+                let hears = match asked.who.hears {
+                    _ if self.late => Hears::Nothing,
+                    Hears::Everything if said.mode == Mode::Shadow => Hears::Nothing,
+                    hears => hears,
+                };
+                said.remembered = self.recall(session, found.id, asked, finding, hears)?;
+                if let Some(remembered) = &said.remembered {
+                    said.text = Some(words::joined([said.text.as_deref(), Some(&**remembered)]));
+                }
+            }
             None if state == CallState::Completed => {
+                self.learn(session, found.id, asked)?;
+                self.forget_missing(asked)?;
                 self.look_for_false_alarms(session, found.id, asked, world)?;
                 self.connection
                     .prepare_cached(
@@ -610,7 +633,13 @@ impl Clerk<'_> {
         if said.text.is_some() {
             let mut body = spoken(said);
             body["when"] = Value::from(when);
-            body["spoken"] = Value::from(said.mode != Mode::Shadow && who.hears == Hears::Everything);
+            // What only earlier sessions knew is a notice.
+            let is_heard = match who.hears {
+                Hears::Everything => true,
+                Hears::Notices => said.foreseen.is_some(),
+                Hears::Nothing | Hears::Memory => false,
+            };
+            body["spoken"] = Value::from(said.mode != Mode::Shadow && is_heard);
             said.bookmark = Some(self.append(who.at, EventType::ToolAdvice, session, call, body)?);
         }
         Ok(())
@@ -618,7 +647,7 @@ impl Clerk<'_> {
 
     /// What the session has not been told yet; nobody hears the answer to a late entry.
     fn untold(&self, session: i64, who: &Who) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
-        match who.hears != Hears::Nothing && !self.late {
+        match matches!(who.hears, Hears::Notices | Hears::Everything) && !self.late {
             true => seal::untold(self.connection, session),
             false => Ok(Vec::new()),
         }

@@ -25,12 +25,14 @@ pub struct Removed {
     pub problems: u64,
     /// Alerts.
     pub alerts: u64,
+    /// Lessons.
+    pub lessons: u64,
 }
 
 impl Removed {
     /// How many in all.
     pub fn total(&self) -> u64 {
-        self.calls + self.events + self.sessions + self.standing + self.problems + self.alerts
+        self.calls + self.events + self.sessions + self.standing + self.problems + self.alerts + self.lessons
     }
 }
 
@@ -42,6 +44,7 @@ impl AddAssign for Removed {
         self.standing += other.standing;
         self.problems += other.problems;
         self.alerts += other.alerts;
+        self.lessons += other.lessons;
     }
 }
 
@@ -148,6 +151,7 @@ pub(crate) fn empty_sessions(
             let standing =
                 connection.prepare_cached("DELETE FROM standing WHERE session = ?1")?.execute([id])?;
             connection.prepare_cached("DELETE FROM brake WHERE session = ?1")?.execute([id])?;
+            connection.prepare_cached("DELETE FROM lesson_shown WHERE session = ?1")?.execute([id])?;
             removed += Removed { sessions: 1, standing: standing as u64, ..Removed::default() };
             names.push(name);
         }

@@ -15,6 +15,7 @@ use unstuck_wire::time;
 use crate::copies::{self, Copy};
 use crate::error::StoreError;
 use crate::fact;
+use crate::lesson_removal;
 use crate::problem::DAY_MS;
 use crate::removal::{self, Counts, Removed, SLICE};
 use crate::spool::{self, Spool};
@@ -41,6 +42,10 @@ pub struct Retention {
     pub standing: Duration,
     /// How many things of one sort a session may have on the ladder.
     pub standing_rows: u32,
+    /// Lessons that have not won, counted from their last win. What a person approved or forgot stays.
+    pub lessons: Duration,
+    /// How many lessons there may be; those that won longest ago go first.
+    pub lesson_rows: u32,
     /// How large the database may be, in bytes.
     pub max_size: u64,
 }
@@ -52,6 +57,8 @@ impl Default for Retention {
             calls: 180 * DAY,
             standing: 7 * DAY,
             standing_rows: 2048,
+            lessons: 365 * DAY,
+            lesson_rows: 200_000,
             max_size: 1 << 30,
         }
     }
@@ -62,6 +69,7 @@ struct Cuts {
     events: i64,
     calls: i64,
     standing: i64,
+    lessons: i64,
 }
 
 /// What became of a slice.
@@ -106,7 +114,7 @@ impl Store {
         now: u64,
         goes_on: &mut dyn FnMut(&Removed) -> bool,
     ) -> Result<Removed, StoreError> {
-        let Cuts { events, calls, standing } = self.cuts(retention, now)?;
+        let Cuts { events, calls, standing, lessons } = self.cuts(retention, now)?;
         let now = now.cast_signed();
         let mut removed = Removed::default();
         let mut gone = Vec::new();
@@ -116,6 +124,7 @@ impl Store {
                 .or(|| self.calls_slice(calls, now))?
                 .or(|| self.standing_slice(standing))?
                 .or(|| self.rest_slice(calls, &mut gone))?
+                .or(|| self.lessons_slice(lessons, retention.lesson_rows))?
                 .or(|| self.size_slice(retention.max_size))?;
             match slice {
                 Slice::Nothing => break,
@@ -174,6 +183,7 @@ impl Store {
             events: cut(retention.events),
             calls: cut(retention.calls),
             standing: cut(retention.standing),
+            lessons: cut(retention.lessons),
         })
     }
 
@@ -244,10 +254,21 @@ impl Store {
                 .collect::<Result<_, _>>()?;
             let (mut removed, names) = removal::empty_sessions(connection, &ids)?;
             removed.alerts = alerts as u64;
+            lesson_removal::forget_sources(connection)?;
             Ok((removed, names))
         })?;
         gone.extend(names);
         Ok(Slice::Some(removed))
+    }
+
+    /// Lessons that nobody has needed for long, and those beyond what there may be.
+    fn lessons_slice(&mut self, cut: i64, most: u32) -> Result<Slice, StoreError> {
+        let found = lesson_removal::expired(&self.connection, cut, most).map_err(self.wrong())?;
+        if found.is_empty() {
+            return Ok(Slice::Nothing);
+        }
+        self.write(|connection| lesson_removal::remove(connection, &found))?;
+        Ok(Slice::Some(Removed { lessons: found.len() as u64, ..Removed::default() }))
     }
 
     /// The oldest of all, while the database is larger than it may be.
@@ -430,6 +451,7 @@ impl Store {
             standing: count(standing, cuts.standing)?,
             problems: count("SELECT count(*) FROM problem WHERE last_at < ?1", cuts.calls)?,
             alerts: count("SELECT count(*) FROM alert WHERE at < ?1", cuts.calls)?,
+            lessons: count(lesson_removal::EXPIRED, cuts.lessons)?,
         })
     }
 }

@@ -239,7 +239,7 @@ impl Clerk<'_> {
     }
 
     /// Was a call of this session seen both before and after it ran? An installation of which only half works must not block.
-    fn is_paired(&self, session: i64) -> Result<bool, rusqlite::Error> {
+    pub(crate) fn is_paired(&self, session: i64) -> Result<bool, rusqlite::Error> {
         self.connection
             .prepare_cached("SELECT paired FROM session WHERE id = ?1")?
             .query_row([session], |row| row.get(0))
@@ -251,7 +251,7 @@ impl Clerk<'_> {
     }
 
     /// Was a rule wrong so often that it only speaks?
-    fn is_lowered(&self, charge: &str, now: u64) -> Result<bool, rusqlite::Error> {
+    pub(crate) fn is_lowered(&self, charge: &str, now: u64) -> Result<bool, rusqlite::Error> {
         let (refusals, alarms) = self.record_of(charge, now)?;
         Ok(alarms >= ALARMS && alarms * WRONG_PART >= refusals)
     }
@@ -270,7 +270,7 @@ impl Clerk<'_> {
         }))
     }
 
-    fn note_refusal(&self, charge: &str, now: u64) -> Result<(), rusqlite::Error> {
+    pub(crate) fn note_refusal(&self, charge: &str, now: u64) -> Result<(), rusqlite::Error> {
         // What has faded is written down as what is left of it: the clock starts anew.
         let (refusals, alarms) = self.record_of(charge, now)?;
         let sql = "INSERT INTO charge (rule, refusals, false_alarms, at) VALUES (?1, ?2, ?3, ?4)
@@ -328,7 +328,7 @@ const REFUSED_BEFORE: &str = "SELECT id, charge FROM call
     WHERE session = ?1 AND call_print = ?2 AND state = 'denied' AND world = ?3 AND charge IS NOT NULL
       AND charge <> ?4 AND charge <> ?5 AND false_alarm IS NULL";
 
-fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusqlite::Error> {
+pub(crate) fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusqlite::Error> {
     connection
         .prepare_cached("SELECT 1 FROM allowance WHERE key = ?1 AND until > ?2")?
         .exists((key, now.cast_signed()))

@@ -178,6 +178,8 @@ pub(crate) struct StoredWho {
     session: String,
     agent: String,
     cwd: String,
+    #[serde(default)]
+    place: String,
     owner: String,
     round: Option<u64>,
     at: u64,
@@ -338,6 +340,7 @@ impl From<&Who> for StoredWho {
             session: who.session.to_string(),
             agent: who.agent.to_string(),
             cwd: who.cwd.to_string(),
+            place: who.place.to_string(),
             owner: who.owner.to_string(),
             round: match who.round {
                 Round::Unsaid => None,
@@ -356,6 +359,7 @@ impl StoredWho {
             session: Clean::stored(self.session),
             agent: Clean::stored(self.agent),
             cwd: Clean::stored(self.cwd),
+            place: Clean::stored(self.place),
             owner: Clean::stored(self.owner),
             // By the time this is read, nobody waits for an answer.
             hears: Hears::Nothing,

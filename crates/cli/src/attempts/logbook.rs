@@ -14,6 +14,7 @@ use super::{Terms, Tried};
 use crate::alive;
 use crate::cellar::{self, Cellar};
 use crate::desk::{self, Desk, Ours};
+use crate::whereabouts;
 
 /// The longest folder name that is kept.
 const FOLDER_MAX: usize = 1024;
@@ -36,6 +37,8 @@ pub(crate) struct Written {
     /// What the policy says; nothing where it did not fail.
     pub(crate) retry: Option<Retry>,
     pub(crate) kept: Kept,
+    /// What helped against such a failure before.
+    pub(crate) remembered: Option<String>,
 }
 
 impl<'a> Logbook<'a> {
@@ -49,8 +52,9 @@ impl<'a> Logbook<'a> {
             session: cleaner.name(&terms.session, NAME_MAX),
             agent: cleaner.name(&terms.agent, NAME_MAX),
             cwd: cleaner.line(&folder, FOLDER_MAX),
+            place: whereabouts::place(&folder, cellar.home(), cleaner),
             owner: cleaner.line(&alive::owner(std::process::id()), 64),
-            hears: Hears::Nothing,
+            hears: Hears::Memory,
             round: Round::Unsaid,
             at: 0,
         };
@@ -95,7 +99,7 @@ impl<'a> Logbook<'a> {
             }),
         };
         let who = self.who_at(at);
-        let (answer, report) = self.desk.after(rules, who, &result, at);
+        let (answer, report) = self.desk.after(rules, who, &result, at, None);
         if let (Some(Retry::Again { wait, attempt, of, .. }), Kept::Spooled { .. } | Kept::Lost { .. }) =
             (&answer.said.retry, &answer.kept)
         {
@@ -110,7 +114,7 @@ impl<'a> Logbook<'a> {
             };
             let _kept_or_spooled = self.desk.note(&Entry::Retrying(retrying), at);
         }
-        Written { report, retry: answer.said.retry, kept: answer.kept }
+        Written { report, retry: answer.said.retry, kept: answer.kept, remembered: answer.said.remembered }
     }
 
     /// The name of an attempt in the record.

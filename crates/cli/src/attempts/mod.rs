@@ -137,7 +137,7 @@ pub(crate) fn carry_out(
             let line = verify_line(&work.action(), &tried, &written.report);
             let _nobody_left_to_tell = ui.remark(&line);
         }
-        let attempt = Attempt { tried, waited, report: written.report };
+        let attempt = Attempt { tried, waited, report: written.report, remembered: written.remembered };
         let end = match follow(&attempt, written.retry) {
             Next::End(end) => Some(end),
             Next::Again(planned) => {

@@ -19,6 +19,8 @@ pub(crate) struct Attempt {
     pub(crate) waited: Duration,
     /// All that follows from what was found.
     pub(crate) report: Report,
+    /// What helped against it before.
+    pub(crate) remembered: Option<String>,
 }
 
 /// All attempts, the first one first.
@@ -100,12 +102,14 @@ impl Story {
         let Some(last) = self.attempts.last().filter(|last| !last.tried.claims_success()) else {
             return String::new();
         };
-        let label = match lang {
-            Lang::En => "stop  ",
-            Lang::Zh => "停止",
+        let [stop, memory] = match lang {
+            Lang::En => ["stop  ", "memory"],
+            Lang::Zh => ["停止", "记忆"],
         };
-        let stopped = spoken::stopped(&self.end, lang).map(|why| format!("  {label}  {why}\n"));
-        explain::diagnosis(&last.report, command, lang) + &stopped.unwrap_or_default()
+        let stopped = spoken::stopped(&self.end, lang).map(|why| format!("  {stop}  {why}\n"));
+        let remembered = last.remembered.as_deref().map(|text| format!("  {memory}  {text}\n"));
+        let said = [stopped, remembered].into_iter().flatten();
+        said.fold(explain::diagnosis(&last.report, command, lang), |all, line| all + &line)
     }
 
     /// The story in the shape in which it leaves the house; nothing where nothing was ever tried.
@@ -132,6 +136,7 @@ impl Story {
             verified,
             snapshots: &self.snapshots,
             rolled_back: self.rolled_back,
+            remembered: last.remembered.as_deref(),
         })
     }
 }
@@ -152,6 +157,7 @@ pub(crate) struct WireStory<'a> {
     verified: Option<bool>,
     snapshots: &'a [String],
     rolled_back: Option<bool>,
+    remembered: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -171,7 +177,7 @@ struct WireAttempt<'a> {
 
 impl<'a> From<(&'a Attempt, u32)> for WireAttempt<'a> {
     fn from((attempt, number): (&'a Attempt, u32)) -> WireAttempt<'a> {
-        let Attempt { tried, waited, report } = attempt;
+        let Attempt { tried, waited, report, remembered: _ } = attempt;
         let outcome = tried.observation.outcome;
         let (exit_code, signal) = match outcome {
             Outcome::Exited { code } => (Some(code), None),

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
-use unstuck_exec::{Ending, Job};
 use unstuck_judge::Lang;
 use unstuck_store::AlertWhen;
 use unstuck_wire::redact::redact;
 
 use crate::columns::{self, Side};
+use crate::editor;
 use crate::exit::{CommandError, ExitStatus, NoPlace};
 use crate::nearest::nearest;
 use crate::settings::{
@@ -458,23 +458,12 @@ fn edit(ui: &mut Ui, around: &Around, layer: Layer) -> Result<ExitStatus, Comman
     };
     let path = path.map_err(CommandError::NoPlace)?;
     make(&path, layer, ui.lang()).map_err(|source| CommandError::NotMade { path: path.clone(), source })?;
-    let mut words = around.editor.split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let args: Vec<&std::ffi::OsStr> = words.map(std::ffi::OsStr::new).chain([path.as_os_str()]).collect();
-    ui.finish()?;
-    let run = Job::new(program, args).unheard().run(|_, _| {});
-    match run.ending {
-        Ending::Exited(0) => {}
-        Ending::NotFound => return Err(CommandError::NoSuchEditor { editor: quoted(program) }),
-        Ending::NotExecutable(why) => {
-            return Err(CommandError::NoEditor { editor: quoted(program), why });
-        }
-        Ending::Exited(_) | Ending::Signalled(_) | Ending::TimedOut => {
-            ui.remark(match ui.lang() {
-                Lang::En => "unstuck: the editor failed; the file is as it left it\n",
-                Lang::Zh => "unstuck: 编辑器出错；文件保持其留下的样子\n",
-            })?;
-        }
+    let went_well = editor::open(ui, &around.editor, &path)?;
+    if !went_well {
+        ui.remark(match ui.lang() {
+            Lang::En => "unstuck: the editor failed; the file is as it left it\n",
+            Lang::Zh => "unstuck: 编辑器出错；文件保持其留下的样子\n",
+        })?;
     }
     // What this run's flags say is no part of the file.
     let (_, mistakes) = Settings::load_leniently(around, &[]);
@@ -487,7 +476,7 @@ fn edit(ui: &mut Ui, around: &Around, layer: Layer) -> Result<ExitStatus, Comman
         });
         ui.say(&format!("{}{}\n", mistake.in_words(lang), hint.unwrap_or_default()))?;
     }
-    Ok(if mine.is_empty() && run.ending == Ending::Exited(0) { ExitStatus::Success } else { ExitStatus::No })
+    Ok(if mine.is_empty() && went_well { ExitStatus::Success } else { ExitStatus::No })
 }
 
 /// Makes the file with everything in it commented out, unless it is there. The user's own is for nobody else's eyes,

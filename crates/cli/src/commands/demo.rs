@@ -436,6 +436,8 @@ fn is_shown(event: &StoredEvent) -> bool {
             | EventType::Budget
             | EventType::Breaker
             | EventType::FalseAlarm
+            | EventType::LessonShown
+            | EventType::LessonRegressed
             | EventType::Alert
             | EventType::Ask
             | EventType::Halt

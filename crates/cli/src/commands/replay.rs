@@ -6,8 +6,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use unstuck_judge::Rules;
 use unstuck_judge::ladder::{Decision, Judged, Preset, Recorded, Replay, Round, Rung, Settings};
+use unstuck_judge::{Lang, Rules};
 use unstuck_wire::recorded::{MAIN_AGENT, RecordedCall};
 use unstuck_wire::transcript::{self, Format, Reader};
 
@@ -24,8 +24,8 @@ const SNIFF_LINES: usize = 200;
 
 /// Show what unstuck would have done on a recorded run, call by call
 ///
-/// Reads recorded calls (one JSON object per line), Claude Code transcripts or Codex rollouts; the format is recognised by
-/// itself. Without --jsonl a summary is printed: failures, repeats, what would have been stopped, time wasted.
+/// Reads recorded calls (one JSON object per line), and what Claude Code, Codex, Gemini CLI and Qwen Code write down; the format
+/// is recognised by itself. Without --jsonl a summary is printed: failures, repeats, what would have been stopped, time wasted.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
   unstuck replay --record ~/.claude/projects             put your past sessions into the timeline: see `unstuck stats`
 
 Each line of recorded calls has: trace, i, tool, input, ok, output; and may have: exit_code, new_user_turn, ts, round, agent,
-id, duration_ms.")]
+id, duration_ms, cwd.")]
 pub(crate) struct ReplayArgs {
     /// Transcripts, or folders of them (default: standard input)
     files: Vec<PathBuf>,
@@ -63,7 +63,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ReplayArgs) -> Result<Exi
         runs: HashMap::new(),
         jsonl: args.jsonl,
         summary: Summary::default(),
-        recorder: args.record.then(|| Recorder::new(cellar, &cleaner)),
+        recorder: args.record.then(|| Recorder::new(cellar, &cleaner, "replay")),
+        recorded: 0,
+        known: 0,
     };
     if args.files.is_empty() {
         if ui::input_is_terminal() {
@@ -85,10 +87,28 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ReplayArgs) -> Result<Exi
         let text = player.summary.text(ui.lang());
         ui.say(&text)?;
     }
-    match player.recorder {
-        Some(recorder) => recorder.finish(ui, &rules),
-        None => Ok(ExitStatus::Success),
+    if let Some(recorder) = &mut player.recorder {
+        recorder.take_all(&rules);
+        player.write()?;
+        let text = told(player.recorded, player.known, ui.lang());
+        ui.remark(&text)?;
     }
+    Ok(ExitStatus::Success)
+}
+
+/// How much was recorded.
+fn told(recorded: u64, known: u64, lang: Lang) -> String {
+    let mut text = match lang {
+        Lang::En => format!("recorded: {recorded} calls"),
+        Lang::Zh => format!("已记录 {recorded} 次调用"),
+    };
+    if known > 0 {
+        text += &match lang {
+            Lang::En => format!(", {known} were there already"),
+            Lang::Zh => format!("，{known} 次已有记录"),
+        };
+    }
+    text + "\n"
 }
 
 /// The files that were named, and the transcripts in the folders that were named, in the order of their names.
@@ -128,6 +148,8 @@ struct Player<'r> {
     jsonl: bool,
     summary: Summary,
     recorder: Option<Recorder<'r>>,
+    recorded: u64,
+    known: u64,
 }
 
 /// One decision exactly as it is printed.
@@ -211,6 +233,15 @@ impl Player<'_> {
         }
     }
 
+    /// Writes what was recorded so far.
+    fn write(&mut self) -> Result<(), CommandError> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        for call in recorder.write(&[])? {
+            *(if call.is_new { &mut self.recorded } else { &mut self.known }) += 1;
+        }
+        Ok(())
+    }
+
     fn judge(&mut self, ui: &mut Ui, call: &RecordedCall) -> Result<(), CommandError> {
         let (rules, settings) = (self.rules, self.settings);
         let replay = self.runs.entry(call.trace.clone()).or_insert_with(|| Replay::new(rules, settings));
@@ -222,7 +253,10 @@ impl Player<'_> {
             new_user_turn: call.new_user_turn,
         });
         if let Some(recorder) = &mut self.recorder {
-            recorder.take(self.rules, call.clone())?;
+            recorder.take(self.rules, call.clone());
+            if recorder.is_full() {
+                self.write()?;
+            }
         }
         match self.jsonl {
             true => ui.json(&wire(call, &judged)),

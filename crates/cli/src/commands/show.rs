@@ -3,6 +3,7 @@
 use unstuck_store::{Problem, Store, StoredCall};
 use unstuck_vault::{Snapshot, SnapshotId, VaultError};
 
+use super::lessons;
 use crate::call_page::CallPage;
 use crate::cellar::{self, Cellar};
 use crate::exit::{Among, CommandError, ExitStatus};
@@ -29,11 +30,12 @@ Examples:
   unstuck show 12                  states, attempts, diagnosis, what was said and why, output
   unstuck show toolu_01AbC         the same, by the name the agent's program gives it
   unstuck show e1:k3fq             one problem: how often, where, since when, what helps
+  unstuck show L12                 one lesson: what helped, where, how often, and whether it is shown
   unstuck show s41                 one snapshot: when, why, what it covers and what is not in it
   unstuck show --json 12           one JSON object")]
 pub(crate) struct ShowArgs {
-    /// A call, a problem or a snapshot
-    #[arg(value_name = "CALL|PROBLEM|ID")]
+    /// A call, a problem, a lesson or a snapshot
+    #[arg(value_name = "CALL|PROBLEM|LESSON|ID")]
     what: String,
     /// One JSON object
     #[arg(long)]
@@ -47,6 +49,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ShowArgs) -> Result<ExitS
             true => ui.json(&WireSnapshot::new(&snapshot))?,
             false => ui.say(&snapshot_page::page(&snapshot, now, lang))?,
         }
+        return Ok(ExitStatus::Success);
+    }
+    if lessons::show_named(ui, cellar, args.what.trim(), args.json)? {
         return Ok(ExitStatus::Success);
     }
     let store = cellar.to_read()?;

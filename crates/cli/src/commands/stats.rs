@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use unstuck_judge::{Kind, Lang};
-use unstuck_store::{ATTEMPTS, GroupBy, Stats, StatsKey, StatsScope};
+use unstuck_store::{ATTEMPTS, GroupBy, LessonEffect, Stats, StatsKey, StatsScope};
 use unstuck_wire::time;
 
 use crate::cellar::{self, Cellar};
@@ -52,16 +52,19 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &StatsArgs) -> Result<Exit
     };
     let by: Option<GroupBy> = args.by.as_deref().and_then(|word| word.parse().ok());
     let groups = store.stats(&scope, by)?;
+    let effect = store.lesson_effect(&scope)?;
     let lang = ui.lang();
     if args.json {
         for (key, stats) in &groups {
-            ui.json(&WireStats::new(by, key, stats))?;
+            ui.json(&WireStats::new(by, key, stats, &effect))?;
         }
         return Ok(ExitStatus::Success);
     }
     match (by, &groups[..]) {
         (Some(by), [_, ..]) => ui.say(&table(by, &groups, lang))?,
-        (None, [(_, stats), ..]) if stats.calls > 0 => ui.say(&report(stats, lang))?,
+        (None, [(_, stats), ..]) if stats.calls > 0 => {
+            ui.say(&(report(stats, lang) + &remembered(&effect, lang)))?
+        }
         (Some(_) | None, _) => ui.remark(match lang {
             Lang::En => "no calls in this scope\n",
             Lang::Zh => "此范围内没有调用\n",
@@ -299,6 +302,19 @@ fn costs(stats: &Stats, lang: Lang) -> String {
     text
 }
 
+/// What became of lessons that were shown; nothing where none was.
+fn remembered(effect: &LessonEffect, lang: Lang) -> String {
+    let LessonEffect { shown, followed, worked } = effect;
+    let rate = percent(*worked, *followed);
+    match (shown, lang) {
+        (0, _) => String::new(),
+        (_, Lang::En) => {
+            format!("Remembered: shown {shown}, followed {followed}, worked {worked} ({rate})\n")
+        }
+        (_, Lang::Zh) => format!("经验：显示 {shown} 次，照做 {followed} 次，有效 {worked} 次（{rate}）\n"),
+    }
+}
+
 /// Counts exactly as they are printed.
 #[derive(Serialize)]
 struct WireStats<'s> {
@@ -329,6 +345,17 @@ struct WireStats<'s> {
     let_through_failed: u64,
     let_through_ms: Option<u64>,
     let_through_without_time: u64,
+    lessons: Option<WireLessons>,
+}
+
+/// What became of lessons that were shown.
+#[derive(Serialize)]
+struct WireLessons {
+    shown: u64,
+    followed: u64,
+    worked: u64,
+    followed_rate: Option<f64>,
+    worked_rate: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -340,7 +367,7 @@ struct WireAttempts {
 }
 
 impl<'s> WireStats<'s> {
-    fn new(by: Option<GroupBy>, key: &StatsKey, stats: &'s Stats) -> WireStats<'s> {
+    fn new(by: Option<GroupBy>, key: &StatsKey, stats: &'s Stats, effect: &LessonEffect) -> WireStats<'s> {
         let attempts = stats.attempts.iter().enumerate().map(|(index, attempt)| WireAttempts {
             attempt: ordinal(index),
             tries: attempt.tries,
@@ -378,6 +405,14 @@ impl<'s> WireStats<'s> {
             let_through_failed: stats.let_through_failed,
             let_through_ms: let_through_ms(stats),
             let_through_without_time: stats.let_through_without_time,
+            // They are counted over the whole scope, not by group.
+            lessons: by.is_none().then(|| WireLessons {
+                shown: effect.shown,
+                followed: effect.followed,
+                worked: effect.worked,
+                followed_rate: share(effect.followed, effect.shown),
+                worked_rate: share(effect.worked, effect.followed),
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use unstuck_judge::Lang;
-use unstuck_store::{Deed, Foreign, StoreError};
+use unstuck_store::{DEEDS_MAX, Deed, Foreign, LineError, StoreError, WORDS_MAX};
 use unstuck_vault::VaultError;
 
 use super::{CommandError, NoPlace};
@@ -31,6 +31,16 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoSuchSession { name, .. } => format!("没有名为 {name} 的会话"),
         CommandError::NothingCalled { asked } => format!("没有名为 {asked} 的调用或问题"),
         CommandError::NoSuchProblem { asked } => format!("没有名为 {asked} 的问题"),
+        CommandError::NoSuchLesson { asked } => format!("没有名为 {asked} 的经验"),
+        CommandError::UnreadableLesson { id } => format!("L{id} 的解决办法已无法读取"),
+        CommandError::NoLessonLine { path, line, why } => {
+            format!("{}:{line}：不是经验：{}；没有导入任何内容", path.display(), line_error(why))
+        }
+        CommandError::ManyLessons { path, most } => {
+            format!("{} 不是经验文件：超过 {most}；没有导入任何内容", path.display())
+        }
+        CommandError::NoFix(why) => format!("这不是经验：{}；没有任何改动", line_error(why)),
+        CommandError::NoDraft(why) => format!("这不是经验：{why}；没有任何改动"),
         CommandError::TooShort { asked, .. } => format!("{asked} 太短，不足以指明一个问题"),
         CommandError::Ambiguous { asked, candidates, more, among: _ } => {
             let list = candidates.join("\n  ");
@@ -73,6 +83,22 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::AlreadyUndone { id, by } => format!("{id} 已经撤销过：之前的状态在 {by} 中"),
         CommandError::NothingToRedo => "没有可重做的内容".to_owned(),
         CommandError::ReaderGone => "读取输出的一方已经离开".to_owned(),
+    }
+}
+
+fn line_error(error: &LineError) -> String {
+    match error {
+        LineError::Shape(why) => why.clone(),
+        LineError::TooNew { found } => format!("其版本 {found} 比此版本能读取的更新"),
+        LineError::NoLesson => "其 type 不是 `lesson`".to_owned(),
+        LineError::NoCause => "其 cause 不是失败的指纹（e1: 加 20 个字母）".to_owned(),
+        LineError::NoKind => "其 kind 不是失败的类别".to_owned(),
+        LineError::NoFix => "其 fix 无法读取".to_owned(),
+        LineError::EmptyFix => "其 fix 没有内容".to_owned(),
+        LineError::ManySteps { steps } => format!("其 fix 有 {steps} 个步骤，最多 {DEEDS_MAX} 个"),
+        LineError::EmptyStep => "其 fix 有空的步骤".to_owned(),
+        LineError::LongStep => format!("其 fix 有超过 {WORDS_MAX} 个字符的步骤"),
+        LineError::OddStep => "其 fix 有含控制字符、不可见字符或多行的步骤".to_owned(),
     }
 }
 

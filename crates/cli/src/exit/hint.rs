@@ -81,6 +81,26 @@ impl CommandError {
                 "`unstuck problems --all` shows all, as e1:…",
                 "`unstuck problems --all` 以 e1:… 显示全部",
             ),
+            CommandError::NoSuchLesson { .. } => say(
+                "`unstuck lessons --all` shows all, as L12; `unstuck lessons search TEXT` looks for one",
+                "`unstuck lessons --all` 以 L12 显示全部；`unstuck lessons search TEXT` 可搜索",
+            ),
+            CommandError::UnreadableLesson { id } => say(
+                &format!(
+                    "`unstuck lessons edit L{id} --step COMMAND` writes it anew, `unstuck lessons forget L{id}` ends it"
+                ),
+                &format!(
+                    "`unstuck lessons edit L{id} --step COMMAND` 可重写，`unstuck lessons forget L{id}` 可将其遗忘"
+                ),
+            ),
+            CommandError::NoLessonLine { .. } | CommandError::ManyLessons { .. } => say(
+                "`unstuck lessons export --json` writes such files",
+                "此类文件由 `unstuck lessons export --json` 写出",
+            ),
+            CommandError::NoFix(_) | CommandError::NoDraft(_) => say(
+                "a lesson has 1 to 6 steps of one line each, or a change of the call",
+                "一条经验有 1 到 6 个单行步骤，或对调用的一处改动",
+            ),
             CommandError::TooShort { least, .. } => say(
                 &format!("write {least} characters after e1:, or more"),
                 &format!("请在 e1: 之后至少写 {least} 个字符"),
@@ -122,8 +142,8 @@ impl CommandError {
                     "请将 `store.state-dir` 指向本地磁盘上的文件夹",
                 ),
                 StoreError::Missing { .. } => say(
-                    "`unstuck install` connects an agent, whose calls are then recorded; `unstuck replay --record FILE` reads a transcript",
-                    "`unstuck install` 连接智能体，之后会记录它的调用；`unstuck replay --record FILE` 可读入会话记录",
+                    "`unstuck install` connects an agent, whose calls are then recorded; `unstuck scan` reads the transcripts that are there already",
+                    "`unstuck install` 连接智能体，之后会记录它的调用；`unstuck scan` 可读入已有的会话记录",
                 ),
                 StoreError::Io { .. } | StoreError::Sql { .. } => None,
             },

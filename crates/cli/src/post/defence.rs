@@ -1,12 +1,13 @@
 //! What speaks for a call that is about to be refused: files that somebody else changed meanwhile, and other words for it.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Rewrite;
-use unstuck_judge::{Call, Lang, fingerprint};
-use unstuck_store::{Advocate, Proposal, Rewritten};
+use unstuck_judge::{Call, Lang, Need, fingerprint, rewrite};
+use unstuck_store::{Advocate, Proposal, Rewritten, Stands};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::hook::Honours;
 
@@ -20,6 +21,7 @@ pub(super) struct Defence<'a> {
     pub(super) call: &'a Call,
     /// The working folder; empty where nobody says.
     pub(super) folder: &'a str,
+    pub(super) home: Option<&'a Path>,
     /// Is it asked for now?
     pub(super) is_live: bool,
     pub(super) honours: Honours,
@@ -41,6 +43,34 @@ impl Advocate for Defence<'_> {
         if mode != RewriteMode::Auto || !self.honours.rewrite {
             return Some(Proposal::Say(self.cleaner.line(&rewrite.text(self.lang), 300)));
         }
+        Some(Proposal::Run(self.to_run(rewrite)))
+    }
+
+    fn stands(&self, need: &Need, since: u64) -> Stands {
+        match self.is_live {
+            true => outside::stands(need, self.folder, self.home, since),
+            false => Stands::Unsaid,
+        }
+    }
+
+    fn has_another_version(&self, since: u64) -> bool {
+        self.is_live && outside::has_another_version(self.call, self.folder, since)
+    }
+
+    fn exchanged(&self, from: &str, to: &str) -> Option<Rewritten> {
+        let wanted = self.rewriter.as_ref().is_some_and(|rewriter| rewriter.settings.is_on());
+        // What was cut out of the words when they were kept cannot be run.
+        let is_whole = !to.contains("[redacted:");
+        if !(wanted && is_whole && self.honours.rewrite) {
+            return None;
+        }
+        rewrite::learned(self.call, from, to).map(|rewrite| self.to_run(rewrite))
+    }
+}
+
+impl Defence<'_> {
+    /// Keeps what runs in place of the call, and says what is written down of it.
+    fn to_run(&self, rewrite: Rewrite) -> Rewritten {
         let told = || self.cleaner.line(&reply::rewritten(&rewrite, self.lang), 600);
         let rewritten = Rewritten {
             row: rewrite.row,
@@ -50,6 +80,6 @@ impl Advocate for Defence<'_> {
             tell_later: (!self.honours.tell).then(told),
         };
         self.found.replace(Some(rewrite));
-        Some(Proposal::Run(rewritten))
+        rewritten
     }
 }

@@ -31,7 +31,7 @@ use crate::desk::{self, Desk};
 use crate::last_word::LastWord;
 use crate::safe::Safe;
 use crate::settings::HookSettings;
-use crate::{alive, knowledge};
+use crate::{alive, knowledge, whereabouts};
 use defence::Defence;
 
 pub(crate) use protection::TO_SAY_SO;
@@ -140,16 +140,7 @@ impl<'a> Post<'a> {
         if let Some(risk) = &risk {
             self.expect_the_worst(letter, &asked, call, risk);
         }
-        let defence = Defence {
-            call,
-            folder: &letter.cwd,
-            is_live,
-            honours: letter.honours(),
-            rewriter: self.desk.rewriter.clone(),
-            cleaner: self.cleaner,
-            lang: self.desk.lang,
-            found: RefCell::default(),
-        };
+        let defence = self.defence(letter, call, is_live);
         let answer = self.desk.before(asked.clone(), now, Some(&defence));
         // What could not be recorded does not happen.
         let rewrite = defence.found.into_inner().filter(|_| answer.said.rewritten.is_some());
@@ -164,6 +155,23 @@ impl<'a> Post<'a> {
             told.unprotected = self.protect(letter, &asked, runs, &told.answer.said, rewritten.is_some());
         }
         told
+    }
+
+    fn defence<'c>(&self, letter: &'c Letter, call: &'c Call, is_live: bool) -> Defence<'c>
+    where
+        'a: 'c,
+    {
+        Defence {
+            call,
+            folder: &letter.cwd,
+            home: self.home,
+            is_live,
+            honours: letter.honours(),
+            rewriter: self.desk.rewriter.clone(),
+            cleaner: self.cleaner,
+            lang: self.desk.lang,
+            found: RefCell::default(),
+        }
     }
 
     fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
@@ -182,13 +190,15 @@ impl<'a> Post<'a> {
             user_spoke: finished.new_user_turn,
             can_retry: finished.can_retry.then(cellar::roll),
         };
+        let is_live = now.abs_diff(who.at) < LIVE_MS;
+        let defence = self.defence(letter, &finished.observation.call, is_live);
         let rules = self.rules.get_or_insert_with(|| {
             let (rules, mistakes) = knowledge::load_quietly();
             self.pending.extend(mistakes.into_iter().map(|mistake| ("rules", mistake)));
             rules
         });
         let session = who.session.clone();
-        let (answer, report) = self.desk.after(rules, who, &result, now);
+        let (answer, report) = self.desk.after(rules, who, &result, now, Some(&defence));
         let never_ran = matches!(finished.observation.outcome, Outcome::Denied | Outcome::Rejected);
         match (&answer.kept, finished.runs_on) {
             // What it will have changed is known when it has ended.
@@ -223,6 +233,7 @@ impl<'a> Post<'a> {
             session: self.cleaner.name(&letter.session, NAME_MAX),
             agent: self.cleaner.name(&letter.agent, NAME_MAX),
             cwd: self.cleaner.line(&letter.cwd, 1024),
+            place: whereabouts::place(&letter.cwd, self.home, self.cleaner),
             owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
             hears: hears(letter),
             round: letter.round.map_or(Round::Unsaid, Round::Numbered),

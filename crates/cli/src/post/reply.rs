@@ -59,8 +59,10 @@ impl Post<'_> {
         match event {
             Happened::Before { .. } => match (said.stance, told.rewrite) {
                 (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
-                // What is said before a call comes only with its result, which has its own words.
-                (Stance::Go, None) | (Stance::Hold { .. }, _) => {}
+                // What is said before a call comes only with its result, which has its own words, but for what those do not
+                // know.
+                (Stance::Go, None) => facts.extend(said.foreseen),
+                (Stance::Hold { .. }, _) => {}
                 (Stance::Refuse, _) => return Reply::Deny { reason: said.text.unwrap_or_default() },
                 (Stance::Halt, _) => return self.halt(letter, said),
             },

@@ -96,6 +96,11 @@ pub(crate) struct RewriteSettings {
 }
 
 impl RewriteSettings {
+    /// Is anything proposed at all?
+    pub(crate) fn is_on(&self) -> bool {
+        self.mode != RewriteMode::Off
+    }
+
     /// How far a row goes.
     pub(crate) fn of(&self, row: &str) -> RewriteMode {
         match self.mode {

@@ -64,6 +64,13 @@ fn every_key_of_every_command_is_documented() {
     check(&world, &["show", "--json", &cause], &["timeline.md"]);
     check(&world, &["problems", "resolve", "--json", &cause], &["timeline.md"]);
     check(&world, &["stats", "--json", "--by", "tool"], &["timeline.md"]);
+    check(&world, &["stats", "--json"], &["timeline.md"]);
+    let taught = crate::lessons::world();
+    check(&taught, &["lessons", "--json"], &["lessons.md"]);
+    check(&taught, &["lessons", "show", "L1", "--json"], &["lessons.md"]);
+    check(&taught, &["lessons", "export", "--json"], &["lessons.md"]);
+    check(&taught, &["lessons", "approve", "L1", "--yes", "--json"], &["lessons.md"]);
+    check(&taught.with("l", ""), &["lessons", "import", "l", "--json"], &["lessons.md"]);
     check(&world, &["config", "--json"], &["config.md"]);
     check(&world, &["config", "explain", "--json", "store.keep-events"], &["config.md"]);
     check(&world, &["config", "path", "--json"], &["config.md"]);
@@ -75,6 +82,12 @@ fn every_key_of_every_command_is_documented() {
     check(&World::empty(), &["demo", "--json"], &["demo.md"]);
     check(&world, &["purge", "--json", "--session", "one"], &["keeping.md"]);
     check(&world, &["install", "codex", "--dry-run", "--json"], &["install.md"]);
+    let transcripts = repository("crates/wire/tests/data");
+    check(
+        &world.with("no.jsonl", "{}"),
+        &["scan", "--json", "no.jsonl", transcripts.to_str().unwrap()],
+        &["scan.md"],
+    );
 }
 
 #[test]

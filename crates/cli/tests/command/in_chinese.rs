@@ -79,7 +79,7 @@ fn a_store_that_cannot_be_used_is_told_with_its_path() {
         &["log"],
         1,
         "unstuck: ~/.local/state/unstuck 中尚无记录\n\
-         提示：`unstuck install` 连接智能体，之后会记录它的调用；`unstuck replay --record FILE` 可读入会话记录\n",
+         提示：`unstuck install` 连接智能体，之后会记录它的调用；`unstuck scan` 可读入已有的会话记录\n",
     );
     let newer = World::with_failures();
     give_format(&newer, 999);

@@ -52,7 +52,8 @@ fn nothing_of_a_purged_session_can_be_read_in_any_file() {
     let would = sample.store.purgeable(&what, CopiesToo::IfOlder).unwrap();
     let mut slices = 0;
     let purged = sample.store.purge(&what, CopiesToo::IfOlder, &mut |_| slices += 1).unwrap();
-    let rows = Removed { calls: 451, events: 451, sessions: 1, standing: 1, problems: 1, alerts: 0 };
+    let rows =
+        Removed { calls: 451, events: 451, sessions: 1, standing: 1, problems: 1, alerts: 0, lessons: 0 };
     assert_eq!(purged, Purged { rows, tool_errors: 1, is_final: true, ..Purged::default() });
     assert_eq!(would, Purged { is_final: false, ..purged });
     assert!(slices >= 6, "{slices}");
@@ -107,7 +108,8 @@ fn everything_before_a_moment_goes_and_the_rest_stays() {
     let what = Purge::Before(NOW - DAYS);
     let would = sample.store.purgeable(&what, CopiesToo::IfOlder).unwrap();
     let purged = sample.store.purge(&what, CopiesToo::IfOlder, &mut |_| {}).unwrap();
-    let rows = Removed { calls: 452, events: 452, sessions: 1, standing: 0, problems: 2, alerts: 0 };
+    let rows =
+        Removed { calls: 452, events: 452, sessions: 1, standing: 0, problems: 2, alerts: 0, lessons: 0 };
     assert_eq!((purged.rows, purged.is_final), (rows, true));
     assert_eq!(would.rows, rows);
     assert_eq!(sample.text("SELECT group_concat(id) FROM call"), "900");

@@ -22,7 +22,7 @@ fn what_is_older_than_its_limit_goes_and_takes_its_problem_along() {
     let removed = expire(&mut sample, &Retention::default());
     assert_eq!(
         removed,
-        Removed { calls: 2, events: 3, sessions: 1, standing: 0, problems: 1, alerts: 0 },
+        Removed { calls: 2, events: 3, sessions: 1, standing: 0, problems: 1, alerts: 0, lessons: 0 },
         "announced: {would:?}"
     );
     assert_eq!(would, removed);

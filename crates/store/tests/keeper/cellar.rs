@@ -26,6 +26,8 @@ pub(crate) struct Cellar {
     pub(crate) filesystem: Option<Filesystem>,
     pub(crate) now: u64,
     pub(crate) dice: u64,
+    pub(crate) session: &'static str,
+    pub(crate) cwd: &'static str,
 }
 
 pub(crate) fn observation(command: &str, outcome: Outcome, printed: &str) -> Observation {
@@ -48,6 +50,8 @@ impl Cellar {
             filesystem: None,
             now: NOW,
             dice: 0,
+            session: "s",
+            cwd: "",
         }
     }
 
@@ -93,9 +97,10 @@ impl Cellar {
         Who {
             host: Clean::from("generic"),
             hook: Clean::default(),
-            session: Clean::from("s"),
+            session: Clean::from(self.session),
             agent: Clean::from("main"),
-            cwd: Clean::default(),
+            cwd: Clean::from(self.cwd),
+            place: Clean::from(self.cwd),
             owner: Clean::default(),
             hears: Hears::Everything,
             round: Round::Unsaid,

@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod cellar;
+mod foresight;
+mod formats;
+mod lessons;
+mod lessons_strained;
 mod past_retries;
 mod protection;
 mod stance;
@@ -565,22 +569,6 @@ fn a_session_of_any_length_remembers_a_bounded_number_of_things() {
 }
 
 /// Every format that was ever released stands in `tests/data`, as a store that its own version wrote.
-#[test]
-fn a_store_of_every_released_format_opens_and_goes_on() {
-    let mut formats = Vec::new();
-    for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")).unwrap().flatten() {
-        let mut cellar = Cellar::empty();
-        fs::create_dir(cellar.root()).unwrap();
-        fs::copy(file.path(), cellar.root().join("timeline.db")).unwrap();
-        let before = (cellar.calls().len(), cellar.events().len());
-        assert!(before.0 > 20 && before.1 > before.0, "{file:?}: {before:?}");
-        assert_eq!(kept(&cellar.before("later", "ls")), "stored", "{file:?}");
-        assert_eq!((cellar.calls().len(), cellar.events().len()), (before.0 + 1, before.1 + 1));
-        formats.push(file.file_name().into_string().unwrap());
-    }
-    assert_eq!(formats, ["format-1.db"]);
-}
-
 #[test]
 fn what_a_process_had_no_time_to_record_is_recorded_by_the_next_one() {
     let mut cellar = Cellar::empty();
