@@ -27,11 +27,12 @@ use lexopt::prelude::*;
 const USAGE: &str = "\
 cargo xtask check [--keep-going] [--agents]
                                       everything that must hold before a change goes in
-cargo xtask score [--corpus FILE]... [--traces DIR]... [--binary FILE] [--save DIR]
-                  [--json] [--errors N] [--check | --record]
+cargo xtask score [--corpus FILE]... [--traces DIR]... [--lessons FILE]... [--attacks FILE]...
+                  [--binary FILE] [--save DIR] [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
 cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
+cargo xtask bench memory [--quick] [--binary FILE] [--write]
 cargo xtask bench run [--quick] [--big] [--binary FILE] [--write]
 cargo xtask bench vault [--quick | --big] [--image] [--binary FILE] [--write]
                                       how fast it is, beside others in the same run

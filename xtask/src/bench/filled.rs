@@ -1,6 +1,6 @@
-//! A store that holds a million events, made once and kept among the build's outputs.
+//! Stores that hold much, made once and kept among the build's outputs: a million events, and whatever else is asked for.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -9,7 +9,7 @@ use crate::Fault;
 use crate::world::{Call, World, copy_folder};
 
 /// Goes up when what is filled in changes, or the tables it is filled into.
-const VERSION: u32 = 3;
+const VERSION: u32 = 7;
 /// One in four calls fails. A call that goes well leaves two events, one that fails leaves four.
 const CALLS: u32 = 400_000;
 /// So many of them belong to one session, which is the one that is measured; the others have 200 each, and some of those
@@ -66,29 +66,46 @@ PRAGMA wal_checkpoint(TRUNCATE);
 
 /// A world whose store holds a million events; what is measured on it does not change the kept one.
 pub fn world(unstuck: &Path) -> Result<World, Fault> {
-    let kept = kept(unstuck)?;
+    let kept = kept(unstuck, "events", |world| {
+        let call = Call::named("first", "first".to_owned());
+        world.send(&[call.before()])?;
+        let fill = FILL
+            .replace("@SESSION", "max(1000001, 1000001 + (i - @LONG) / 200)")
+            .replace("@LONG", &LONG.to_string())
+            .replace("@CALLS", &CALLS.to_string());
+        Ok(timeline(world)?.execute_batch(&fill)?)
+    })?;
+    copied(unstuck, &kept)
+}
+
+/// The database of a world.
+pub fn timeline(world: &World) -> Result<Connection, Fault> {
+    Ok(Connection::open(world.store().join("timeline.db"))?)
+}
+
+/// A world whose state is a copy of this folder.
+pub fn copied(unstuck: &Path, kept: &Path) -> Result<World, Fault> {
     let world = World::new(unstuck)?;
-    copy_folder(&kept, &world.state())?;
+    copy_folder(kept, &world.state())?;
+    // The first hook that folds its log in would wait for all of the copy to reach the disk.
+    File::options().append(true).open(world.store().join("timeline.db"))?.sync_all()?;
     Ok(world)
 }
 
-fn kept(unstuck: &Path) -> Result<PathBuf, Fault> {
+/// The folder of a state that is filled once, whatever with.
+pub fn kept(
+    unstuck: &Path,
+    what: &str,
+    fill: impl FnOnce(&World) -> Result<(), Fault>,
+) -> Result<PathBuf, Fault> {
     let target = unstuck.parent().and_then(Path::parent).ok_or("the binary lies nowhere")?;
-    let kept = target.join(format!("bench-store-{VERSION}"));
+    let kept = target.join(format!("bench-{what}-{VERSION}"));
     if kept.join("filled").exists() {
         return Ok(kept);
     }
-    println!("filling a store with {EVENTS} events, once …");
+    println!("filling a store with {what}, once …");
     let world = World::new(unstuck)?;
-    let call = Call::named("first", "first".to_owned());
-    world.send(&[call.before()])?;
-    let connection = Connection::open(world.store().join("timeline.db"))?;
-    let fill = FILL
-        .replace("@SESSION", "max(1000001, 1000001 + (i - @LONG) / 200)")
-        .replace("@LONG", &LONG.to_string())
-        .replace("@CALLS", &CALLS.to_string());
-    connection.execute_batch(&fill)?;
-    drop(connection);
+    fill(&world)?;
     copy_folder(&world.state(), &kept)?;
     fs::write(kept.join("filled"), "")?;
     Ok(kept)

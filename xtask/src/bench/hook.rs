@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::contest::{Ratio, take_turns};
@@ -71,9 +70,11 @@ struct Row {
 }
 
 /// What was measured of one run.
-struct Sample {
-    wall: Duration,
-    processor: Duration,
+pub struct Sample {
+    /// From its start to its end.
+    pub wall: Duration,
+    /// What it used of the processor, for itself and in the system.
+    pub processor: Duration,
 }
 
 /// All that the runs need.
@@ -170,7 +171,6 @@ impl Stage {
         self.send(row.who, row.start, row.moment, &call).map(|(sample, _)| sample)
     }
 
-    /// Runs it once, as an agent does: the payload through one pipe, the answer through another.
     fn send(&self, who: Who, start: Start, moment: Moment, call: &Call) -> Result<(Sample, String), Fault> {
         let world = match who {
             Who::UnstuckLarge => &self.large,
@@ -178,20 +178,8 @@ impl Stage {
         };
         let mut command = start.command(&self.words(who));
         world.surround(&mut command);
-        let payload = call.payload(moment, &world.home());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let used = processor_time()?;
-        let begun = Instant::now();
-        let mut child = command.spawn()?;
-        // It is smaller than a pipe holds, so nobody waits for the other.
-        child.stdin.take().ok_or("no standard input")?.write_all(payload.as_bytes())?;
-        let output = child.wait_with_output()?;
-        let wall = begun.elapsed();
-        let processor = processor_time()?.saturating_sub(used);
-        match output.status.success() {
-            true => Ok((Sample { wall, processor }, String::from_utf8(output.stdout)?)),
-            false => Err(format!("{who:?}: {}", output.status).into()),
-        }
+        timed(command, &call.payload(moment, &world.home()))
+            .map_err(|fault| format!("{who:?}: {fault}").into())
     }
 
     /// The program and its arguments.
@@ -211,7 +199,7 @@ impl Stage {
     fn check_records(&self, calls: usize) -> Result<usize, Fault> {
         let mut late = 0;
         for world in [&self.small, &self.large] {
-            let timeline = Connection::open(world.store().join("timeline.db"))?;
+            let timeline = filled::timeline(world)?;
             let count = |question: &str| {
                 timeline.query_row(question, [], |row| row.get::<_, u32>(0).map(|count| count as usize))
             };
@@ -227,30 +215,39 @@ impl Stage {
 }
 
 /// One call of the scripted agent.
-struct Call {
-    session: String,
-    id: String,
-    command: String,
+pub struct Call {
+    /// Its session.
+    pub session: String,
+    /// Its name.
+    pub id: String,
+    /// What it runs.
+    pub command: String,
 }
 
 impl Call {
-    /// What Claude Code sends.
-    fn payload(&self, moment: Moment, folder: &Path) -> String {
+    /// What Claude Code sends with any event.
+    pub fn told(&self, event: &str, folder: &Path) -> Value {
         let Call { session, id, command } = self;
         let folder = folder.to_string_lossy();
-        let mut payload = json!({
+        json!({
             "session_id": session,
             "transcript_path": format!("{folder}/.claude/projects/-home-user-project/{session}.jsonl"),
             "cwd": folder,
             "prompt_id": "67d44baa-bf90-4746-a318-fbb62d4941d1",
             "permission_mode": "default",
             "effort": {"level": "medium"},
-            "hook_event_name": moment.event(),
+            "hook_event_name": event,
             "tool_name": "Bash",
             "tool_input": {"command": command, "description": "Build the target"},
             "tool_use_id": id,
-        });
+        })
+    }
+
+    /// What Claude Code sends.
+    fn payload(&self, moment: Moment, folder: &Path) -> String {
+        let mut payload = self.told(moment.event(), folder);
         if moment == Moment::Failed {
+            let command = &self.command;
             let target = command.trim_start_matches("make ");
             payload["error"] =
                 json!(format!("Exit code 2\nmake: *** No rule to make target '{target}'.  Stop."));
@@ -312,6 +309,23 @@ impl Who {
             Who::Node => "the duty in Node".to_owned(),
             Who::Bash => "the duty in bash and jq".to_owned(),
         }
+    }
+}
+
+/// Runs a hook once, as an agent does: the payload through one pipe, the answer through another.
+pub fn timed(mut command: Command, payload: &str) -> Result<(Sample, String), Fault> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let used = processor_time()?;
+    let begun = Instant::now();
+    let mut child = command.spawn()?;
+    // It is smaller than a pipe holds, so nobody waits for the other.
+    child.stdin.take().ok_or("no standard input")?.write_all(payload.as_bytes())?;
+    let output = child.wait_with_output()?;
+    let wall = begun.elapsed();
+    let processor = processor_time()?.saturating_sub(used);
+    match output.status.success() {
+        true => Ok((Sample { wall, processor }, String::from_utf8(output.stdout)?)),
+        false => Err(output.status.to_string().into()),
     }
 }
 

@@ -5,8 +5,11 @@ mod contest;
 mod filled;
 mod hook;
 mod log;
+mod memory;
 mod run;
 mod store;
+mod taught;
+mod transcripts;
 mod vault;
 
 use std::fmt::Write as _;
@@ -50,6 +53,8 @@ enum Only {
     Hook,
     /// What has to do with the store.
     Store,
+    /// What lessons cost, and what it costs to find them.
+    Memory,
     /// What it costs to run a command.
     Run,
     /// What hooks cost in a real agent's turn.
@@ -76,6 +81,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("write") => options.write = true,
             Long("store") => options.only = Only::Store,
             Value(part) if part == "hook" => options.only = Only::Hook,
+            Value(part) if part == "memory" => options.only = Only::Memory,
             Value(part) if part == "run" => options.only = Only::Run,
             Value(part) if part == "turn" => options.only = Only::Turn,
             Value(part) if part == "vault" => options.only = Only::Vault,
@@ -93,8 +99,11 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if options.only == Only::Run {
         return run::bench(&options);
     }
+    if options.only == Only::Memory {
+        return memory::bench(&options);
+    }
     if options.binary.is_some() || options.disk != vault::Disk::Plain {
-        return Err("--binary is for `vault` and `run`, --image for `vault`".into());
+        return Err("--binary is for `memory`, `run` and `vault`, --image for `vault`".into());
     }
     let programs = Programs::build()?;
     let mut sections = Vec::new();
@@ -115,7 +124,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     match (options.write, options.only) {
         (true, Only::Everything | Only::Hook) => write_page(&sections),
-        (true, Only::Store | Only::Run | Only::Turn | Only::Vault) => {
+        (true, Only::Store | Only::Memory | Only::Run | Only::Turn | Only::Vault) => {
             Err(format!("this part of {PAGE} is not written alone").into())
         }
         (false, _) => Ok(()),

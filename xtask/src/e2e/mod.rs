@@ -11,6 +11,7 @@ mod isolate;
 mod model;
 mod programs;
 mod protected;
+mod remembered;
 mod scenarios;
 mod stage;
 mod table;

@@ -10,7 +10,7 @@ use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
 use super::stage::{Run, Stage, Tools};
-use super::{headless, protected};
+use super::{headless, protected, remembered};
 use crate::Fault;
 
 /// One thing that must hold.
@@ -28,7 +28,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 24] = [
+pub const SCENARIOS: [Scenario; 27] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -111,6 +111,24 @@ pub const SCENARIOS: [Scenario; 24] = [
         play: protected::no_room,
     },
     Scenario {
+        name: "remembered",
+        states: "what got one session over a failure is told to the next at its first one, and nothing else is",
+        applies: EVERYONE,
+        play: remembered::across_sessions,
+    },
+    Scenario {
+        name: "foreseen",
+        states: "a program or a flag that one session missed is spoken of before the next one fails with it, until it is there",
+        applies: EVERYONE,
+        play: remembered::before_the_first,
+    },
+    Scenario {
+        name: "scanned",
+        states: "`unstuck scan` learns from the agent's own transcripts, each once, and the next session hears of it",
+        applies: |agent| agent.transcripts.map(drop),
+        play: remembered::from_transcripts,
+    },
+    Scenario {
         name: "headless",
         states: "`unstuck agent` runs it without a person, and tells its answer and its session",
         applies: |agent| agent.headless.map(drop),
@@ -179,15 +197,15 @@ pub const SCENARIOS: [Scenario; 24] = [
 ];
 
 /// A check that fails for a reason which no rule knows, and counts how often it really ran.
-const CHECK: &str = "sh check.sh";
+pub(super) const CHECK: &str = "sh check.sh";
 
 /// Scripts stay a moment after their last word: Qwen Code at times loses what a command prints just before its end.
-const LINGER: &str = "sleep 0.2";
+pub(super) const LINGER: &str = "sleep 0.2";
 
 /// What it prints.
 const GAUGES: &str = "gauge 7 disagrees with gauge 4";
 
-fn write_check(stage: &Stage) -> Result<(), Fault> {
+pub(super) fn write_check(stage: &Stage) -> Result<(), Fault> {
     let ran = stage.folder("ran");
     stage.write(
         "check.sh",
@@ -255,7 +273,7 @@ fn speaks(event: &Value) -> bool {
 }
 
 /// Without what differs by the dialect only.
-fn squeezed(text: &str) -> String {
+pub(super) fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

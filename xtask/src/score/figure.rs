@@ -1,5 +1,7 @@
 //! One measured number, and whether more of it is good.
 
+use serde_json::{Value, json};
+
 use crate::Fault;
 
 /// Which way is up.
@@ -73,6 +75,11 @@ pub fn to_toml(source: &str, figures: &[Figure]) -> String {
         }
     }
     text
+}
+
+/// Figures by their names, as `--json` prints them.
+pub fn to_json(figures: &[Figure]) -> Value {
+    Value::Object(figures.iter().map(|figure| (figure.name.clone(), json!(figure.value))).collect())
 }
 
 /// Compares figures with the recorded ones of the same source.

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::figure::{Better, Figure, share};
+use super::figure::{self, Better, Figure, share};
 use crate::Fault;
 
 /// What was done about one call, from the mildest to the strictest.
@@ -115,8 +115,7 @@ pub struct Score {
 impl Score {
     /// All of it, as `--json` prints it.
     pub fn json(&self) -> Value {
-        let figures = self.figures.iter().map(|figure| (figure.name.clone(), json!(figure.value)));
-        Value::Object(figures.collect::<Map<_, _>>())
+        figure::to_json(&self.figures)
     }
 }
 
@@ -281,6 +280,8 @@ fn median(numbers: &mut [i64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Checks one figure on a run of six calls; each decision is `i=before/after`.

@@ -3,6 +3,7 @@
 mod corpus;
 mod figure;
 mod ladder;
+mod lessons;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,16 @@ use crate::{Fault, project};
 /// The sets that come with the project, and whose figures are recorded.
 const OWN_CORPORA: [&str; 2] = ["corpus/dev.jsonl", "corpus/wider.jsonl"];
 const OWN_TRACES: &str = "traces/scenarios";
+/// Sessions that follow one another, and what is tried against what they remember.
+const OWN_LESSONS: &str = "traces/lessons";
 const RECORDED: &str = "corpus/recorded.toml";
 
 #[derive(Debug, Default)]
 struct Options {
     corpora: Vec<PathBuf>,
     traces: Vec<PathBuf>,
+    lessons: Vec<PathBuf>,
+    attacks: Vec<PathBuf>,
     binary: Option<PathBuf>,
     save: Option<PathBuf>,
     errors: usize,
@@ -46,6 +51,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         match arg {
             Long("corpus") => options.corpora.push(args.value()?.into()),
             Long("traces") => options.traces.push(args.value()?.into()),
+            Long("lessons") => options.lessons.push(args.value()?.into()),
+            Long("attacks") => options.attacks.push(args.value()?.into()),
             Long("binary") => options.binary = Some(args.value()?.into()),
             Long("save") => options.save = Some(args.value()?.into()),
             Long("errors") => options.errors = args.value()?.parse()?,
@@ -64,11 +71,17 @@ pub fn check() -> Result<(), Fault> {
 }
 
 fn score(mut options: Options) -> Result<(), Fault> {
-    let own_only = options.corpora.is_empty() && options.traces.is_empty();
+    let own_only = [&options.corpora, &options.traces, &options.lessons, &options.attacks]
+        .iter()
+        .all(|sets| sets.is_empty());
     match (own_only, options.then) {
         (true, _) => {
             options.corpora.extend(OWN_CORPORA.map(PathBuf::from));
             options.traces.push(OWN_TRACES.into());
+            options.lessons.push(Path::new(OWN_LESSONS).join("scenarios.jsonl"));
+            options.lessons.push(Path::new(OWN_LESSONS).join("more.jsonl"));
+            options.attacks.push(Path::new(OWN_LESSONS).join("attacks.jsonl"));
+            options.attacks.push(Path::new(OWN_LESSONS).join("more-attacks.jsonl"));
         }
         (false, Then::Nothing) => {}
         (false, Then::Check | Then::Record) => return Err("only the project's own sets are recorded".into()),
@@ -101,8 +114,30 @@ fn score(mut options: Options) -> Result<(), Fault> {
         runs.insert(name.clone(), Value::Object(groups.collect()));
         measured.extend(scores.into_iter().next().map(|all| (name, all.figures)));
     }
+    let mut below = Vec::new();
+    if !options.lessons.is_empty() || !options.attacks.is_empty() {
+        let (mut scenarios, attacks) = (read_all(&options.lessons)?, read_all(&options.attacks)?);
+        if own_only {
+            let (calls, offers) =
+                (Path::new(OWN_TRACES).join("calls.jsonl"), Path::new(OWN_LESSONS).join("runs.jsonl"));
+            scenarios.extend(lessons::twice(&read(&calls)?, &read(&offers)?));
+        }
+        let score = lessons::score(&judge.binary, &scenarios, &attacks)?;
+        if !options.json {
+            print_figures(OWN_LESSONS, &score.figures);
+            for miss in &score.misses {
+                println!("  {miss}");
+            }
+        }
+        runs.insert(OWN_LESSONS.to_owned(), figure::to_json(&score.figures));
+        below = lessons::below_aims(&score.figures);
+        measured.push((OWN_LESSONS.to_owned(), score.figures));
+    }
     if options.json {
         println!("{:#}", json!({ "corpora": corpora, "traces": runs }));
+    }
+    if !below.is_empty() {
+        return Err(format!("{OWN_LESSONS} is below its aims:\n  {}", below.join("\n  ")).into());
     }
     match options.then {
         Then::Nothing => Ok(()),
@@ -166,16 +201,25 @@ fn read(path: &Path) -> Result<Vec<Value>, Fault> {
     .collect()
 }
 
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Value>, Fault> {
+    let sets: Vec<Vec<Value>> = paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    Ok(sets.concat())
+}
+
 fn print_corpus(name: &str, score: &corpus::Score, errors: usize) {
-    println!("{name}");
-    for figure in &score.figures {
-        println!("  {:<22}{figure:>8}", figure.name);
-    }
+    print_figures(name, &score.figures);
     for line in score.confusion_lines() {
         println!("  {line}");
     }
     for miss in score.misses.iter().take(errors) {
         println!("  {miss}");
+    }
+}
+
+fn print_figures(name: &str, figures: &[Figure]) {
+    println!("{name}");
+    for figure in figures {
+        println!("  {:<22}{figure:>8}", figure.name);
     }
 }
 

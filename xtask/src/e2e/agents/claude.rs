@@ -39,6 +39,7 @@ pub const CLAUDE: Agent = Agent {
     },
     removal: "rm -rf",
     loses_output: None,
+    transcripts: Ok(".claude/projects"),
     settings: &[".claude/settings.json"],
 };
 

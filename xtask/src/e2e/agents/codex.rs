@@ -30,6 +30,7 @@ pub const CODEX: Agent = Agent {
     },
     removal: "rm -r",
     loses_output: None,
+    transcripts: Ok(".codex/sessions"),
     settings: &[".codex/config.toml", ".codex/hooks.json"],
 };
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, NOT_KNOWN, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, NOT_KNOWN, NOT_READ, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -30,6 +30,7 @@ pub const COPILOT: Agent = Agent {
     },
     removal: "rm -rf",
     loses_output: None,
+    transcripts: Err(NOT_READ),
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
 };
 

@@ -30,6 +30,7 @@ pub const GEMINI: Agent = Agent {
     },
     removal: "rm -rf",
     loses_output: None,
+    transcripts: Ok(".gemini/tmp"),
     settings: &[".gemini/settings.json"],
 };
 

@@ -22,6 +22,7 @@ use crate::Fault;
 /// Why some of them cannot be asked.
 const SAYS_NOTHING: &str = "it says nothing of an answer that it does not understand";
 const NOT_KNOWN: &str = "`unstuck agent` does not know it by itself";
+const NOT_READ: &str = "`unstuck scan` does not read what it writes down";
 const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
 
 /// What every agent is asked to do; what it does is in the script.
@@ -53,6 +54,8 @@ pub struct Agent {
     pub removal: &'static str,
     /// How its model is told of a command whose output the agent itself has lost, which happens to some now and then.
     pub loses_output: Option<&'static str>,
+    /// Where below the home it writes its sessions down, where `unstuck scan` reads that; if not, why.
+    pub transcripts: Result<&'static str, &'static str>,
     /// The files below the home that an installer may touch.
     pub settings: &'static [&'static str],
 }

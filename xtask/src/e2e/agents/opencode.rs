@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, IS_NOT_TOLD, NOT_KNOWN, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, NOT_KNOWN, NOT_READ, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -41,6 +41,7 @@ pub const OPENCODE: Agent = Agent {
     },
     removal: "rm -rf",
     loses_output: None,
+    transcripts: Err(NOT_READ),
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],
 };
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, IS_NOT_TOLD, NOT_KNOWN, SAYS_NOTHING, Sight, TASK, full};
+use super::{Agent, Halt, NOT_KNOWN, SAYS_NOTHING, Sight, TASK, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -22,7 +22,7 @@ pub const QWEN: Agent = Agent {
     headless: Err(NOT_KNOWN),
     call,
     sight: Sight {
-        malformed: Err(IS_NOT_TOLD),
+        malformed: Ok(()),
         failed_edits: Ok(()),
         rewrites: Err("it ignores another input"),
         halt: Halt::Forestalled,
@@ -30,6 +30,7 @@ pub const QWEN: Agent = Agent {
     },
     removal: "rm -rf",
     loses_output: Some("Output: (empty)"),
+    transcripts: Ok(".qwen/projects"),
     settings: &[".qwen/settings.json"],
 };
 
