@@ -266,7 +266,8 @@ pub fn perform(tree: &Path, deed: &Deed) -> io::Result<()> {
         Deed::MakeFifo { folder, name } => new(*folder, *name)
             .map(|path| Ok(rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o640), 0)?)),
         Deed::MakeRepository { folder, seed } => pick(&there.folders, *folder)
-            .filter(|path| !path.join(".git").exists())
+            // A link that leads nowhere stands in the way as well.
+            .filter(|path| path.join(".git").symlink_metadata().is_err())
             .map(|path| repository(path, *seed)),
         Deed::HardLink { file: number, folder, name } => {
             file(*number).zip(new(*folder, *name)).map(|(path, new)| fs::hard_link(path, new))
