@@ -69,19 +69,13 @@ impl Fix {
             Deed::Edited { file, .. } => !is_prose(file) || named.is_in(file),
             Deed::Called { .. } => Healer::of(trouble.kind) == Healer::Deeds,
         };
-        let mut deeds: Vec<Deed> = self.deeds.iter().filter(is_credited).cloned().collect();
         // What was only made out of what is there ends a failure that names it, or where nothing else was done.
-        let made = |deed: &&Deed| {
-            ran(deed).is_some_and(|line| {
-                is_making(line) && (named.subject_is_in(line) || named.is_made_by(line, trouble))
-            })
+        let is_alone = self.change.is_none() && !self.deeds.iter().any(|deed| is_credited(&deed));
+        let is_made = |line: &str| {
+            is_making(line) && (named.subject_is_in(line) || is_alone && named.is_made_by(line, trouble))
         };
-        let names_it =
-            |deed: &&Deed| ran(deed).is_some_and(|line| is_making(line) && named.subject_is_in(line));
-        match deeds.is_empty() && self.change.is_none() {
-            true => deeds.extend(self.deeds.iter().filter(made).cloned()),
-            false => deeds.extend(self.deeds.iter().filter(names_it).cloned()),
-        }
+        let counts = |deed: &&Deed| is_credited(deed) || ran(deed).is_some_and(is_made);
+        let mut deeds: Vec<Deed> = self.deeds.iter().filter(counts).cloned().collect();
         // Who brought in what was missing, by its name, needed neither an edit of a file that neither of them speaks of nor a
         // program of which nothing is known.
         let is_missing = matches!(trouble.kind, Kind::CommandNotFound | Kind::MissingDependency);

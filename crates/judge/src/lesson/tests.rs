@@ -206,6 +206,9 @@ fn looking_is_no_step_and_making_is_one_only_for_what_was_missed() {
     check("tsc", Kind::CodeError, missing, &steps, "");
     check("tsc", Kind::CodeError, missing, &["npm run build -w @acme/core"], "npm run build -w @acme/core");
     check("tsc", Kind::CodeError, missing, &["npm run build"], "");
+    // In the order in which it was done.
+    let steps = ["npm run build -w @acme/core", "npm ci"];
+    check("tsc", Kind::MissingDependency, missing, &steps, "npm run build -w @acme/core; npm ci");
     check("tsc", Kind::CodeError, missing, &["npm run codegen"], "npm run codegen");
     check("cargo test", Kind::TestFailure, "1 failed", &["cargo build"], "");
     check(
