@@ -183,7 +183,7 @@ impl Keeper {
 
     /// The child is gone but was told to end with all it started: gives the others the rest of the grace.
     fn end_group(&mut self, kill_at: Instant) {
-        while killpg(self.group, None).is_ok() || self.left.iter().any(|kin| kin.is_there()) {
+        while kin::lives(self.group) || self.left.iter().any(|kin| kin.is_there()) {
             if is_past(kill_at) {
                 self.tell_all(Signal::SIGKILL);
                 return;

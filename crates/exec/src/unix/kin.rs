@@ -1,7 +1,7 @@
 //! What a command started and what has left its group since, as agents let their tools do: it hears nothing of what the
 //! group is told. Known from the system's list of processes, which only Linux has as files; elsewhere nobody is found.
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 /// A process, and when it began: its number alone may be another's before long.
@@ -26,9 +26,16 @@ impl Kin {
     }
 }
 
+/// Is anybody of this group still at work? Who has ended and is only waiting to be collected counts for the system, but
+/// not here: a first process that collects orphans late would make everybody wait for the dead.
+pub(super) fn lives(group: Pid) -> bool {
+    let is_alive = |process: &Process| process.group == group.as_raw() && !process.is_dead;
+    killpg(group, None).is_ok() && Process::all().is_none_or(|all| all.iter().any(is_alive))
+}
+
 /// All who descend from a process and are in another group than this one. Who has cut all ties (a daemon) is not found.
 pub(super) fn outside(root: Pid, group: Pid) -> Vec<Kin> {
-    let all = Process::all();
+    let all = Process::all().unwrap_or_default();
     let mut family = vec![root.as_raw()];
     let mut at = 0;
     while let Some(&parent) = family.get(at) {
@@ -53,11 +60,14 @@ struct Process {
 }
 
 impl Process {
+    /// The whole list, where there is one.
     #[cfg(target_os = "linux")]
-    fn all() -> Vec<Process> {
-        let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    fn all() -> Option<Vec<Process>> {
+        let folders = std::fs::read_dir("/proc").ok()?.flatten();
         let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
-        pids.filter_map(Process::look).collect()
+        let all: Vec<Process> = pids.filter_map(Process::look).collect();
+        // We ourselves are always there: an empty list is none.
+        (!all.is_empty()).then_some(all)
     }
 
     #[cfg(target_os = "linux")]
@@ -76,8 +86,8 @@ impl Process {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn all() -> Vec<Process> {
-        Vec::new()
+    fn all() -> Option<Vec<Process>> {
+        None
     }
 
     #[cfg(not(target_os = "linux"))]
