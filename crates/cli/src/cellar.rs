@@ -1,5 +1,6 @@
 //! The way down to the store: which folder, opened how, judged by what, at what time.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -7,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
+use unstuck_exec::alive;
 use unstuck_judge::Lang;
 use unstuck_judge::ladder;
-use unstuck_judge::retry::{Dice, Draw};
+use unstuck_judge::retry::{Dice, Draw, Policy};
 use unstuck_store::{
     Bench, Bounds, Entry, Filesystem, Keeper, Mode, Modes, Patience, ProblemAges, Retention, Root, Store,
     StoreError, Surroundings, Tended,
@@ -17,7 +19,6 @@ use unstuck_store::{
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
 
-use crate::alive;
 use crate::desk::Desk;
 use crate::exit::CommandError;
 use crate::rewriter::Rewriter;
@@ -237,6 +238,7 @@ impl Cellar {
         Bench {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
             modes: self.modes(),
+            retry: Cow::Borrowed(Policy::built_in()),
             lang: self.lang(),
             hold_max: self.settings.hook().hold_max,
             seal_after: time::span_ms(self.settings.store().seal_after),

@@ -5,29 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_judge::nature::{self, Nature};
-use unstuck_judge::retry::{Draw, MayRepeat};
-use unstuck_judge::{Again, Aliases, Call, Diagnosis, Effect, Kind, Lang, Observation, Rules, Verdict};
+use unstuck_judge::nature::Nature;
+use unstuck_judge::retry::Draw;
+use unstuck_judge::{Call, Diagnosis, Lang, Observation, Rules};
 use unstuck_store::{
-    Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, Kept, RetryAsk, Series, Who, retry_without_memory,
+    Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, Kept, OwnAttempts, Resend, Series, Told, Who,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
-use unstuck_wire::time;
 
 use crate::deadline::Deadline;
 use crate::rewriter::{Because, Rewriter};
-
-/// No call takes longer than a month; a longer time is a mistake.
-const LONGEST_CALL_MS: u64 = 30 * 24 * 60 * 60 * 1000;
-/// The most that is quoted to a model at once.
-const QUOTED_MAX: usize = 2000;
-/// How many recommendations go with what the ladder says, where there is room.
-const ADVICE: usize = 2;
-/// The most of one of them.
-const ADVICE_MAX: usize = 300;
-/// Below this a cause is a guess.
-const UNSURE: f32 = 0.5;
 
 /// Takes what happened, one thing after the other.
 pub(crate) struct Desk<'a> {
@@ -74,6 +62,19 @@ pub(crate) struct Ours<'a> {
     pub(crate) series: Series,
 }
 
+impl Ours<'_> {
+    /// The same without what was found.
+    fn attempts(&self) -> OwnAttempts {
+        OwnAttempts {
+            tries_unknown: self.idempotent,
+            tries_guesses: self.tries_guesses,
+            gets_more_time: self.gets_more_time,
+            is_hindered: self.is_hindered,
+            series: self.series,
+        }
+    }
+}
+
 impl Desk<'_> {
     /// A call is asked for. Somebody may speak for it where it would be refused.
     pub(crate) fn before(&mut self, asked: Asked, now: u64, advocate: Option<&dyn Advocate>) -> Answer {
@@ -105,7 +106,7 @@ impl Desk<'_> {
             (&entry, retry.filter(|ask| ask.series.is_some()), &answer.kept)
         {
             // Whoever runs the call waits for an answer, whether or not anything can be remembered.
-            answer.said.retry = retry_without_memory(ended, &ask);
+            answer.said.retry = self.keeper.retry_without_memory(ended, &ask);
         }
         (answer, report)
     }
@@ -113,31 +114,24 @@ impl Desk<'_> {
     /// A call as it ended, judged and cleaned, and not yet kept.
     pub(crate) fn ended(&self, rules: &Rules, asked: Asked, result: &Result<'_>) -> (Ended, Report) {
         let call = &result.observation.call;
-        let diagnosis = match &result.ours {
-            Some(ours) => ours.diagnosis.clone(),
-            None => rules.diagnose(result.observation),
+        let ours = result.ours.as_ref();
+        let told = Told {
+            asked,
+            observation: result.observation,
+            diagnosis: match ours {
+                Some(ours) => ours.diagnosis.clone(),
+                None => rules.diagnose(result.observation),
+            },
+            nature: ours.filter(|ours| ours.idempotent).map(|_| Nature::Idempotent),
+            said_ok: result.said_ok,
+            took_ms: result.took_ms,
+            resend: result.can_retry.map(|draw| Resend {
+                draw,
+                from_hook: result.from_hook,
+                ours: ours.map(Ours::attempts),
+            }),
         };
-        let mut report = Report::new(diagnosis, call, self.lang);
-        let nature = match &result.ours {
-            Some(ours) if ours.idempotent => Nature::Idempotent,
-            Some(_) | None => nature::of(call),
-        };
-        report.verdict = Verdict::of(&report.diagnosis, nature);
-        report.aliases = Aliases::of(&report.diagnosis, &report.verdict);
-        let mut ended =
-            Ended::new(self.cleaner, &self.bounds, asked, result.observation, result.said_ok, &report);
-        ended.took_ms = result.took_ms.map(|took| took.min(LONGEST_CALL_MS));
-        ended.retry = result.can_retry.map(|draw| RetryAsk {
-            may_repeat: may_repeat(&report, nature, result.ours.as_ref()),
-            draw,
-            from_hook: result.from_hook,
-            series: result.ours.as_ref().map(|ours| ours.series),
-        });
-        ended.again_after = match report.verdict.again {
-            Again::After(wait) => Some(time::span_ms(wait)),
-            Again::Now | Again::IfChanged | Again::Never => None,
-        };
-        let report = self.readable(report);
+        let (mut ended, report) = told.judged(self.cleaner, &self.bounds, self.lang);
         let found = &report.diagnosis;
         let because = Because {
             kind: found.kind,
@@ -147,18 +141,8 @@ impl Desk<'_> {
         let rewriter = self.rewriter.as_ref().filter(|_| ended.finding.is_some());
         let proposed = rewriter.and_then(|rewriter| rewriter.propose(call, because, result.folder));
         let proposed = proposed.map(|(rewrite, _)| rewrite.text(self.lang));
-        let advice = proposed.iter().chain(report.recommendations.iter().take(ADVICE));
-        ended.advice = advice.map(|advice| self.cleaner.line(advice, ADVICE_MAX)).collect();
+        ended.advise(self.cleaner, &proposed, &report);
         (ended, report)
-    }
-
-    /// The same report as it may be read by a model: what an output hides in it is shown as what it is.
-    fn readable(&self, mut report: Report) -> Report {
-        let quoted = report.diagnosis.evidence.iter_mut().map(|found| &mut found.text);
-        for text in quoted.chain(&mut report.diagnosis.subject).chain(&mut report.recommendations) {
-            *text = self.cleaner.line(text, QUOTED_MAX).into_string();
-        }
-        report
     }
 
     /// Anything that happened.
@@ -176,34 +160,5 @@ impl Desk<'_> {
             deadline.let_go();
         }
         answer
-    }
-}
-
-/// May the call be sent again by whoever runs it?
-fn may_repeat(report: &Report, nature: Nature, ours: Option<&Ours<'_>>) -> MayRepeat {
-    if ours.is_some_and(|ours| ours.is_hindered) {
-        return MayRepeat::Never;
-    }
-    // Of a cause that nobody is sure of a person's word is enough to try whether it passes.
-    let is_tried = |ours: &Ours<'_>| match report.diagnosis.kind {
-        Kind::Unknown => ours.idempotent || ours.tries_guesses,
-        Kind::CheckFailed => ours.tries_guesses,
-        _ => ours.tries_guesses && report.diagnosis.confidence < UNSURE,
-    };
-    let answer = match ours.is_some_and(|ours| ours.gets_more_time || is_tried(ours)) {
-        true => {
-            let passing = Diagnosis { transient: true, ..report.diagnosis.clone() };
-            Verdict::of(&passing, nature).may_repeat(&passing)
-        }
-        false => report.verdict.may_repeat(&report.diagnosis),
-    };
-    // What a program sends again by itself nobody sees before it runs: it must be harmless beyond doubt.
-    let is_harmless = match nature {
-        Nature::ReadOnly | Nature::Idempotent => true,
-        Nature::Writes | Nature::Unknown => report.verdict.effect == Effect::Nothing,
-    };
-    match answer {
-        MayRepeat::Yes | MayRepeat::After(_) if !is_harmless => MayRepeat::Uncertain,
-        answer => answer,
     }
 }

@@ -1,7 +1,6 @@
 //! The `unstuck` command: reads arguments, hands over to one command, and turns its answer into an exit status.
 
 mod agents;
-mod alive;
 mod at_risk;
 mod attempts;
 mod bill;

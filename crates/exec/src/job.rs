@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::platform;
+use crate::stop::Stop;
 
 /// Which of its two outputs a command wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +45,7 @@ pub struct Run {
     pub took: Duration,
     /// Whether it took any of our input, or may have. Only a job that is [passing our input](Job::passing_input) knows.
     pub input_used: bool,
-    /// Whether a person or a supervisor asked it to end: a signal that reached us, or Ctrl-C at its terminal.
+    /// Whether a person or a supervisor asked it to end: a signal that reached us, Ctrl-C at its terminal, or a [`Stop`].
     pub asked_to_end: bool,
 }
 
@@ -109,6 +110,8 @@ pub struct Job {
     pub(crate) idle: Limit,
     pub(crate) grace: Duration,
     pub(crate) linger: Duration,
+    pub(crate) hears_signals: bool,
+    pub(crate) stop: Option<Stop>,
 }
 
 impl Job {
@@ -126,6 +129,8 @@ impl Job {
             idle: Limit::None,
             grace: Duration::from_secs(2),
             linger: Duration::from_millis(300),
+            hears_signals: true,
+            stop: None,
         }
     }
 
@@ -200,6 +205,18 @@ impl Job {
     /// (300 ms unless said otherwise).
     pub fn linger(self, linger: Duration) -> Job {
         Job { linger, ..self }
+    }
+
+    /// Ends the whole process group when `stop` says so, as gently as a time limit does. How it ended is then its own answer
+    /// to that, and [`Run::asked_to_end`] tells why.
+    pub fn stopped_by(self, stop: &Stop) -> Job {
+        Job { stop: Some(stop.clone()), ..self }
+    }
+
+    /// Leaves the signals of this process to whoever else lives in it: none is caught, and none is passed on. For a job that a
+    /// library runs inside a program that is not ours.
+    pub fn leaving_signals_alone(self) -> Job {
+        Job { hears_signals: false, ..self }
     }
 
     /// Runs it, and hands `sink` every byte it prints, in the order of each stream, while it is printed.

@@ -3,10 +3,12 @@
 //! This is the only crate that starts processes. It puts no shell in between, keeps no output (the sink decides what is
 //! worth keeping, so memory stays flat however much is printed), and judges nothing.
 
+pub mod alive;
 mod job;
 // Built for tests everywhere, so that the fallback does not rot where nobody uses it.
 #[cfg(any(test, not(unix)))]
 mod portable;
+mod stop;
 #[cfg(unix)]
 mod unix;
 #[cfg(not(unix))]
@@ -18,6 +20,7 @@ use portable as platform;
 use unix as platform;
 
 pub use job::{Ending, Job, Run, Stream};
+pub use stop::Stop;
 #[cfg(unix)]
 pub use unix::Watch;
 #[cfg(not(unix))]

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::job::{Audience, Ending, Job, Limit, Run, Stream};
+use crate::stop::Stop;
 
 /// How often the command is looked at while it prints nothing.
 const LOOK: Duration = Duration::from_millis(20);
@@ -40,6 +41,7 @@ pub(crate) fn run(
 
     let mut ended: Option<(ExitStatus, Instant)> = None;
     let mut timed_out = false;
+    let mut stopped = false;
     let mut last = started;
     loop {
         match chunks.recv_timeout(LOOK) {
@@ -66,6 +68,10 @@ pub(crate) fn run(
             // It may have ended in this moment.
             drop(child.kill());
         }
+        if ended.is_none() && !timed_out && job.stop.as_ref().is_some_and(Stop::is_stopped) {
+            stopped = true;
+            drop(child.kill());
+        }
     }
     let ending = match ended.and_then(|(status, _)| status.code()) {
         _ if timed_out => Ending::TimedOut,
@@ -73,7 +79,7 @@ pub(crate) fn run(
         None => Ending::NotExecutable("it ended without an exit code".to_owned()),
     };
     let input_used = job.watches_input() && !io::stdin().is_terminal();
-    Ok(Run { ending, took: started.elapsed(), input_used, asked_to_end: false })
+    Ok(Run { ending, took: started.elapsed(), input_used, asked_to_end: stopped })
 }
 
 fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stream, Vec<u8>)>) {
@@ -122,5 +128,13 @@ mod tests {
     #[test]
     fn the_fallback_keeps_a_time_limit() {
         assert_eq!(run_sh("exec sleep 9", Limit::After(Duration::from_millis(100))).0, Ending::TimedOut);
+    }
+    #[test]
+    fn the_fallback_heeds_a_stop() {
+        let stop = Stop::new().expect("two descriptors");
+        stop.stop();
+        let job = Job::new("sleep", ["9"]).capture_only().stopped_by(&stop);
+        let run = run(&job, Instant::now(), || (), |_, _| ()).expect("a program");
+        assert!(run.asked_to_end && run.took < Duration::from_secs(3), "{run:?}");
     }
 }

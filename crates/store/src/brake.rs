@@ -12,7 +12,7 @@ use unstuck_judge::retry::{
 };
 use unstuck_wire::time;
 
-use crate::entry::{Ended, RetryAsk, Retrying};
+use crate::entry::{Ended, RetryAsk, Retrying, Series};
 use crate::event::EventType;
 use crate::pack::{Pack, packed, unpacked};
 use crate::past_retries::Rows;
@@ -53,13 +53,22 @@ pub(crate) struct Attempt {
     pub(crate) asked_at: u64,
 }
 
-/// How far the attempts at a call are.
-struct SoFar {
-    retries_made: u8,
-    /// The wait before this one.
-    waited: Duration,
-    /// Why the one before failed.
-    failed_before: Option<Kind>,
+/// What the brakes and the policy say to the end of an attempt.
+pub(crate) struct Pulled {
+    /// Whether it is sent again; nothing where it went well.
+    pub(crate) retry: Option<Retry>,
+    /// What the timeline is to tell of that, and what was seen of such retries where it follows from that.
+    pub(crate) announced: Option<(Retrying, Option<Seen>)>,
+}
+
+impl Pulled {
+    /// Is it sent again?
+    pub(crate) fn goes_on(&self) -> bool {
+        match self.retry {
+            Some(Retry::Again { .. }) => true,
+            Some(Retry::Stop { .. }) | None => false,
+        }
+    }
 }
 
 /// Tells the brakes how an attempt ended, and asks the policy what follows from a failure.
@@ -68,15 +77,11 @@ pub(crate) fn pull(
     attempt: &Attempt,
     ended: &Ended,
     ask: &RetryAsk,
-) -> Result<Option<Retry>, rusqlite::Error> {
-    let policy = policy_for(ask);
+) -> Result<Pulled, rusqlite::Error> {
+    let policy = policy_for(&clerk.bench.retry, ask);
     let (asked, at) = (&ended.asked, ended.asked.who.at);
-    let so_far = match &ask.series {
-        Some(series) => SoFar {
-            retries_made: series.retries_made,
-            waited: series.waited,
-            failed_before: series.failed_before,
-        },
+    let so_far = match ask.series {
+        Some(series) => series,
         None => so_far(clerk.connection, attempt, asked.call_print.as_str())?,
     };
     let elapsed = match &ask.series {
@@ -87,9 +92,7 @@ pub(crate) fn pull(
             Duration::from_millis(at.saturating_sub(begun))
         }
     };
-    // A kind that is never retried is healed by a change, which says nothing about waits.
-    let healing =
-        so_far.failed_before.filter(|kind| so_far.retries_made > 0 && policy.row(*kind).retries > 0);
+    let healing = healing(&policy, &so_far);
     if let Some(kind) = healing {
         let sent = elapsed.saturating_sub(Duration::from_millis(at.saturating_sub(attempt.asked_at)));
         Rows::of(kind, asked).count(clerk.connection, sent, ended.finding.is_none(), at)?;
@@ -100,14 +103,11 @@ pub(crate) fn pull(
     };
     let end = match &ended.finding {
         Some(finding) => End::Failed { cost: policy.cost(finding.kind, &past, elapsed) },
-        None => {
-            let each = healing.map_or(0, |kind| policy.row(kind).cost);
-            End::Succeeded { healed: each.saturating_mul(so_far.retries_made.into()) }
-        }
+        None => End::Succeeded { healed: healed(&policy, healing, so_far.retries_made) },
     };
     let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
     let (budget, breaker) = tell(clerk, attempt, &policy, &[name("budget"), name("breaker")], end, at)?;
-    let Some(finding) = &ended.finding else { return Ok(None) };
+    let Some(finding) = &ended.finding else { return Ok(Pulled { retry: None, announced: None }) };
     let retry = decide(
         &policy,
         ask,
@@ -127,47 +127,106 @@ pub(crate) fn pull(
             draw: ask.draw,
         },
     );
-    if let Retry::Again { wait, attempt: next, of, seen, .. } = retry {
-        let retrying = Retrying {
-            who: asked.who.clone(),
-            key: asked.key.clone(),
-            attempt: next,
-            of: Some(of),
-            wait_ms: time::span_ms(wait),
-            because: finding.kind,
-        };
-        clerk.announce_retry(attempt.session, Some(attempt.call), &retrying, seen)?;
-    }
-    Ok(Some(retry))
+    let announced = match retry {
+        Retry::Again { wait, attempt: next, of, seen, .. } => {
+            let retrying = Retrying {
+                who: asked.who.clone(),
+                key: asked.key.clone(),
+                attempt: next,
+                of: Some(of),
+                wait_ms: time::span_ms(wait),
+                because: finding.kind,
+            };
+            Some((retrying, seen))
+        }
+        Retry::Stop { .. } => None,
+    };
+    Ok(Pulled { retry: Some(retry), announced })
 }
 
 /// The same question where nothing can be remembered: full budget, shut breaker, no past. `None` where it did not fail.
-pub fn retry_without_memory(ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
-    let finding = ended.finding.as_ref()?;
-    let policy = policy_for(ask);
-    let (retries_made, last_wait, elapsed) = match &ask.series {
-        Some(series) => (series.retries_made, series.waited, series.elapsed),
-        None => (0, Duration::ZERO, Duration::ZERO),
-    };
-    Some(decide(
-        &policy,
-        ask,
-        &Ask {
-            kind: finding.kind,
-            may_repeat: ask.may_repeat,
-            tool: &ended.asked.tool,
-            agent: &ended.asked.who.agent,
-            retries_made,
-            last_wait,
-            elapsed,
-            deadline: deadline(&policy, ask),
-            budget: Budget::full(&policy.budget),
-            breaker: Breaker::NEW,
-            past: &Experience::NONE,
-            now: ended.asked.who.at,
-            draw: ask.draw,
-        },
-    ))
+pub fn retry_without_memory(policy: &Policy, ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
+    Brakes::new(policy).answer(&policy_for(policy, ask), ended, ask)
+}
+
+/// What stops a storm of retries: a budget and a breaker.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Brakes {
+    budget: Budget,
+    breaker: Breaker,
+}
+
+impl Brakes {
+    /// A full budget and a shut breaker.
+    pub fn new(policy: &Policy) -> Brakes {
+        Brakes { budget: Budget::full(&policy.budget), breaker: Breaker::NEW }
+    }
+
+    /// Tells them how an attempt ended that was asked for at `asked_at`, and asks the policy what follows from a failure. For
+    /// whoever makes all the attempts itself and keeps the brakes himself, as long as he lives: nothing older is known.
+    pub fn pull(&mut self, policy: &Policy, ended: &Ended, ask: &RetryAsk, asked_at: u64) -> Option<Retry> {
+        let policy = policy_for(policy, ask);
+        let series = ask.series.unwrap_or_default();
+        let end = match &ended.finding {
+            Some(finding) => {
+                End::Failed { cost: policy.cost(finding.kind, &Experience::NONE, series.elapsed) }
+            }
+            None => {
+                End::Succeeded { healed: healed(&policy, healing(&policy, &series), series.retries_made) }
+            }
+        };
+        *self = self.told(&policy, end, asked_at, ended.asked.who.at);
+        self.answer(&policy, ended, ask)
+    }
+
+    fn told(self, policy: &Policy, end: End, asked_at: u64, at: u64) -> Brakes {
+        let (budget, event) = match end {
+            End::Succeeded { healed } => {
+                (self.budget.succeeded(healed, &policy.budget), Some(BreakerEvent::Passed))
+            }
+            End::Failed { cost: 0 } => (self.budget, None),
+            End::Failed { cost } => (self.budget.failed(cost), Some(BreakerEvent::Failed)),
+        };
+        let asked = self.breaker.step(BreakerEvent::Asked, asked_at, &policy.breaker);
+        let breaker = event.map_or(asked, |event| asked.step(event, at, &policy.breaker));
+        Brakes { budget, breaker }
+    }
+
+    /// What the policy says to a failure of which only the series is known.
+    fn answer(&self, policy: &Policy, ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
+        let finding = ended.finding.as_ref()?;
+        let series = ask.series.unwrap_or_default();
+        Some(decide(
+            policy,
+            ask,
+            &Ask {
+                kind: finding.kind,
+                may_repeat: ask.may_repeat,
+                tool: &ended.asked.tool,
+                agent: &ended.asked.who.agent,
+                retries_made: series.retries_made,
+                last_wait: series.waited,
+                elapsed: series.elapsed,
+                deadline: deadline(policy, ask),
+                budget: self.budget,
+                breaker: self.breaker,
+                past: &Experience::NONE,
+                now: ended.asked.who.at,
+                draw: ask.draw,
+            },
+        ))
+    }
+}
+
+/// What a series of attempts may have healed by waiting. A kind that is never retried is healed by a change, which says nothing
+/// about waits.
+fn healing(policy: &Policy, series: &Series) -> Option<Kind> {
+    series.failed_before.filter(|kind| series.retries_made > 0 && policy.row(*kind).retries > 0)
+}
+
+/// What failures had cost that a success makes up for.
+fn healed(policy: &Policy, healing: Option<Kind>, retries_made: u8) -> u32 {
+    healing.map_or(0, |kind| policy.row(kind).cost).saturating_mul(retries_made.into())
 }
 
 /// What the policy says, as whoever runs the call hears it.
@@ -188,10 +247,10 @@ fn decide(policy: &Policy, ask: &RetryAsk, question: &Ask<'_>) -> Retry {
 }
 
 /// The policy, with as many retries as a person allows.
-fn policy_for(ask: &RetryAsk) -> Cow<'static, Policy> {
+fn policy_for<'p>(policy: &'p Policy, ask: &RetryAsk) -> Cow<'p, Policy> {
     match ask.series.and_then(|series| series.retries) {
-        Some(retries) => Cow::Owned(Policy::built_in().with_retries(retries)),
-        None => Cow::Borrowed(Policy::built_in()),
+        Some(retries) => Cow::Owned(policy.with_retries(retries)),
+        None => Cow::Borrowed(policy),
     }
 }
 
@@ -218,15 +277,11 @@ fn tell(
     at: u64,
 ) -> Result<(Budget, Breaker), rusqlite::Error> {
     let (connection, session, call) = (clerk.connection, attempt.session, attempt.call);
-    let budget = get(connection, budget_name)?.unwrap_or(Budget::full(&policy.budget));
-    let breaker = get(connection, breaker_name)?.unwrap_or(Breaker::NEW);
-    let (new_budget, event) = match end {
-        End::Succeeded { healed } => (budget.succeeded(healed, &policy.budget), Some(BreakerEvent::Passed)),
-        End::Failed { cost: 0 } => (budget, None),
-        End::Failed { cost } => (budget.failed(cost), Some(BreakerEvent::Failed)),
-    };
-    let asked = breaker.step(BreakerEvent::Asked, attempt.asked_at, &policy.breaker);
-    let new_breaker = event.map_or(asked, |event| asked.step(event, at, &policy.breaker));
+    let Brakes { budget, breaker } = Brakes::new(policy);
+    let budget = get(connection, budget_name)?.unwrap_or(budget);
+    let breaker = get(connection, breaker_name)?.unwrap_or(breaker);
+    let Brakes { budget: new_budget, breaker: new_breaker } =
+        Brakes { budget, breaker }.told(policy, end, attempt.asked_at, at);
     if new_budget != budget {
         put(connection, budget_name, session, at, &new_budget)?;
     }
@@ -247,9 +302,9 @@ fn tell(
 }
 
 /// How far the attempts at a call are, as far as the record tells.
-fn so_far(connection: &Connection, attempt: &Attempt, call_print: &str) -> Result<SoFar, rusqlite::Error> {
+fn so_far(connection: &Connection, attempt: &Attempt, call_print: &str) -> Result<Series, rusqlite::Error> {
     let retries_made = u8::try_from(attempt.number.saturating_sub(1)).unwrap_or(u8::MAX);
-    let none = SoFar { retries_made, waited: Duration::ZERO, failed_before: None };
+    let none = Series { retries_made, ..Series::default() };
     if retries_made == 0 {
         return Ok(none);
     }
@@ -262,10 +317,10 @@ fn so_far(connection: &Connection, attempt: &Attempt, call_print: &str) -> Resul
             let kind: Option<String> = row.get(0)?;
             let ended_at: Option<i64> = row.get(1)?;
             let waited = attempt.asked_at.saturating_sub(ended_at.map_or(attempt.asked_at, i64::unsigned_abs));
-            Ok(SoFar {
-                retries_made,
+            Ok(Series {
                 waited: Duration::from_millis(waited),
                 failed_before: Some(kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown)),
+                ..none
             })
         })
         .optional()?;

@@ -221,6 +221,14 @@ impl Store {
         named("substr(key, 1, length(?1)) = ?1")
     }
 
+    /// The calls of the session with this name, in order; of more than `most` the newest.
+    pub fn calls_of_session(&self, session: &str, most: u32) -> Result<Vec<StoredCall>, StoreError> {
+        let of_session =
+            "call.session = (SELECT id FROM session WHERE name = ?1) ORDER BY call.id DESC LIMIT ?2";
+        let newest = format!("call.id IN (SELECT call.id FROM call WHERE {of_session})");
+        self.some_calls(&newest, "call.id", (session, most))
+    }
+
     /// Every attempt at the same call in its session, this one among them, in order.
     pub fn attempts(&self, call: &StoredCall) -> Result<Vec<StoredCall>, StoreError> {
         let same = "call.session = ?1 AND call.call_print = ?2";

@@ -8,7 +8,8 @@ use std::time::Duration;
 use memchr::memmem;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
-use unstuck_judge::ladder::{Dir, Ending, Print, Round, Sight, Speaker, Upshot, see};
+use unstuck_judge::ladder::{Change, Dir, Ending, Manner, Print, Round, Sight, Speaker, Upshot, see};
+use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
 use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
@@ -22,6 +23,8 @@ pub const NAME_MAX: usize = 160;
 const LINE_MAX: usize = 400;
 /// How much of a text is read to know what is secret in a part of it.
 const AROUND: usize = 8 * 1024;
+/// Longer texts are no passwords.
+const LABELLED_MAX: usize = 200;
 /// The most that is kept of a diagnosis.
 const VERDICT_MAX: usize = 16 * 1024;
 
@@ -93,6 +96,16 @@ impl Who {
     }
 }
 
+/// Who sends a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sender {
+    /// The agent, which is told what speaks against it.
+    #[default]
+    Agent,
+    /// Whoever runs it: it was let pass and failed, and this is another attempt at it.
+    Runner,
+}
+
 /// A call that is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
@@ -108,6 +121,8 @@ pub struct Asked {
     pub input: Clean,
     /// Did the user speak just before it?
     pub user_spoke: bool,
+    /// Who sends it.
+    pub sender: Sender,
     pub(crate) sight: Sight,
     pub(crate) call_print: Fingerprint,
     pub(crate) intent_print: Fingerprint,
@@ -137,11 +152,55 @@ impl Asked {
             label,
             input: cleaner.json(&call.input, bounds.input),
             user_spoke: false,
+            sender: Sender::Agent,
             sight,
             call_print: fingerprint::call(call),
             intent_print: fingerprint::intent(call),
             secrets,
         }
+    }
+}
+
+impl Asked {
+    /// The same call, which counts as `call` wherever calls are compared.
+    #[must_use]
+    pub fn compared_as(mut self, call: &Call) -> Asked {
+        // What it does and touches is still its own.
+        let Sight { exact, intent, approach, .. } = see::sight(call);
+        self.sight = Sight { exact, intent, approach, ..self.sight };
+        self.call_print = fingerprint::call(call);
+        self.intent_print = fingerprint::intent(call);
+        self
+    }
+
+    /// The same call of a tool of which somebody says what it does to the world.
+    #[must_use]
+    pub fn known_to_be(mut self, nature: Nature) -> Asked {
+        self.sight.manner = match nature {
+            Nature::ReadOnly => Manner::Looks,
+            Nature::Idempotent | Nature::Writes => Manner::Changes(Change::Edit),
+            Nature::Unknown => self.sight.manner,
+        };
+        self
+    }
+
+    /// The same call of a tool whose answers may change by themselves, whether or not somebody `knows` that they do: to ask again is
+    /// to look again.
+    #[must_use]
+    pub fn known_to_poll(mut self, knows: bool) -> Asked {
+        self.sight.polls = true;
+        self.sight.waits |= knows;
+        self
+    }
+
+    /// The call as the ladder sees it.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
+    }
+
+    /// What makes it the same call as another.
+    pub fn call_print(&self) -> &Fingerprint {
+        &self.call_print
     }
 }
 
@@ -152,9 +211,12 @@ fn secrets_of(cleaner: &Cleaner, input: &Value) -> Secrets {
         Value::Array(list) => {
             list.iter().fold(Secrets::default(), |all, item| all.and(secrets_of(cleaner, item)))
         }
-        Value::Object(fields) => {
-            fields.values().fold(Secrets::default(), |all, item| all.and(secrets_of(cleaner, item)))
-        }
+        Value::Object(fields) => fields.iter().fold(Secrets::default(), |all, (name, item)| {
+            // A name may say of a plain word that it is none.
+            let labelled = item.as_str().filter(|text| text.len() <= LABELLED_MAX);
+            let labelled = labelled.map(|text| cleaner.secrets_in(format!("{name}={text}").as_bytes()));
+            all.and(secrets_of(cleaner, item)).and(labelled.unwrap_or_default())
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) => Secrets::default(),
     }
 }
@@ -221,6 +283,43 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Why it failed.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The rule that says so.
+    pub fn rule(&self) -> &Clean {
+        &self.rule
+    }
+
+    /// The older word for the kind.
+    pub fn error_type(&self) -> &Clean {
+        &self.error_type
+    }
+
+    /// May the same call run again, now or later? Nothing while nobody knows.
+    pub fn retryable(&self) -> Option<bool> {
+        self.retryable
+    }
+
+    /// How much it matters to operations.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// The line that shows it; empty where none does.
+    pub fn evidence(&self) -> &Clean {
+        &self.evidence
+    }
+
+    /// What makes it the same cause as another.
+    pub fn cause(&self) -> &Fingerprint {
+        &self.cause
+    }
+}
+
 /// A call that ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
@@ -228,6 +327,8 @@ pub struct Ended {
     pub asked: Asked,
     /// How long it took, where the host says so.
     pub took_ms: Option<u64>,
+    /// It waited in the spool, and whoever ran it sent it again without asking us.
+    pub(crate) was_sent_again: bool,
     pub(crate) outcome: Outcome,
     pub(crate) output: CleanOutput,
     pub(crate) ending: Ending,
@@ -302,6 +403,7 @@ impl Ended {
         Ended {
             asked,
             took_ms: None,
+            was_sent_again: false,
             outcome: observation.outcome,
             output,
             ending,
@@ -310,6 +412,13 @@ impl Ended {
             again_after: None,
             advice: Vec::new(),
         }
+    }
+}
+
+impl Ended {
+    /// How it ended, as the ladder sees it.
+    pub fn ending(&self) -> &Ending {
+        &self.ending
     }
 }
 
@@ -380,7 +489,7 @@ pub enum Entry {
     Ended(Box<Ended>),
     /// A call is sent again.
     Retrying(Retrying),
-    /// A person decided about a call.
+    /// A person or a hook decided about a call.
     Ruled {
         /// In whose session.
         who: Who,
@@ -388,6 +497,10 @@ pub enum Entry {
         which: Which,
         /// What was decided.
         ruling: Ruling,
+        /// Who decides, or lets a person be asked: `person`, `hook`.
+        by: Clean,
+        /// What is asked, or why it was decided so; empty where nobody said.
+        note: Clean,
     },
     /// The user said something.
     UserSpoke(Who),

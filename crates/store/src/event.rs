@@ -31,7 +31,7 @@ vocabulary! {
         ToolAdvice = "tool:advice",
         /// A call was refused before it ran. `{rung, track, count, text}`
         ToolDenied = "tool:denied",
-        /// A call failed, for operations. `{severity, phase, errorType, retryable, kind, rule, message}`
+        /// A call failed, for operations. `{severity, phase, message, detail: {errorType, retryable, kind, rule}}`, and once more what is in the detail
         Error = "error",
         /// A call whose process is gone. `{from, text}`
         ToolSealed = "tool:sealed",
@@ -55,7 +55,7 @@ vocabulary! {
         LessonRegressed = "lesson:regressed",
         /// A threshold of the configuration was crossed. `{name, value, text}`
         Alert = "alert",
-        /// A person has to allow a call. `{label, by}`
+        /// A person has to allow a call. `{label, by, question}`
         Ask = "ask",
         /// The run was stopped for a person to decide. `{text, table}`
         Halt = "halt",

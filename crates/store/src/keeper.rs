@@ -1,6 +1,7 @@
 //! Keeps entries, come what may: one transaction each, or a line in the spool. It never fails and never waits for long,
 //! because an agent waits for it.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use rusqlite::{Connection, ErrorCode};
 use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::advocate::Advocate;
+use crate::brake::{self, Retry};
 use crate::database;
-use crate::entry::{Entry, OwnFault};
+use crate::entry::{Ended, Entry, Hears, OwnFault, RetryAsk, Who};
 use crate::error::{Foreign, StoreError};
 use crate::filesystem::Filesystem;
 use crate::hook_times::{self, Phase};
@@ -126,12 +128,28 @@ impl<'a> Keeper<'a> {
                 self.store = None;
                 self.entries += 1;
                 let id = self.around.dice.wrapping_add(self.entries);
-                let kept = match Spool::of(&root).append(entry, id, now) {
+                let entry = self.as_it_waits(entry);
+                let kept = match Spool::of(&root).append(&entry, id, now) {
                     Ok(()) => Kept::Spooled { why: error.to_string() },
                     Err(spool) => Kept::Lost { why: format!("{error}; {spool}") },
                 };
                 Answer { said: Said::default(), kept }
             }
+        }
+    }
+
+    /// An entry as it goes to the spool. By the time it is read nobody can tell any more whether an attempt was the last one, so
+    /// that is said now.
+    fn as_it_waits<'e>(&self, entry: &'e Entry) -> Cow<'e, Entry> {
+        let Entry::Ended(ended) = entry else { return Cow::Borrowed(entry) };
+        let is_one_of_many =
+            |ask: &&RetryAsk| ask.series.is_some() && ended.asked.who.hears == Hears::Everything;
+        let ask = ended.retry.as_ref().filter(is_one_of_many);
+        match ask.and_then(|ask| self.retry_without_memory(ended, ask)) {
+            Some(Retry::Again { .. }) => {
+                Cow::Owned(Entry::Ended(Box::new(Ended { was_sent_again: true, ..(**ended).clone() })))
+            }
+            Some(Retry::Stop { .. }) | None => Cow::Borrowed(entry),
         }
     }
 
@@ -210,6 +228,11 @@ impl<'a> Keeper<'a> {
         self.root.clone().map_err(not_ours)
     }
 
+    /// Whether a call is sent again, where its end could not be recorded.
+    pub fn retry_without_memory(&self, ended: &Ended, ask: &RetryAsk) -> Option<Retry> {
+        brake::retry_without_memory(&self.around.bench.retry, ended, ask)
+    }
+
     /// Writes down how long this process took.
     pub fn note_time(&self, phase: Phase, took: Duration, now: u64) {
         if let Ok(root) = &self.root {
@@ -249,6 +272,39 @@ impl<'a> Keeper<'a> {
         tended.sealed =
             store.write(|connection| seal::dead_everywhere(connection, &death, now, around.bench.lang))?;
         Ok(tended)
+    }
+
+    /// A session goes on in this process. Returns the calls that nobody told it of before, and whose processes are gone.
+    /// What cannot be read now cannot be told, so nothing goes to the spool.
+    pub fn resume(
+        &mut self,
+        who: &Who,
+        now: u64,
+        is_alive: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<Sealed>, StoreError> {
+        let root = self.root()?;
+        let around = &self.around;
+        let spool = Spool::of(&root);
+        let store = opened(&mut self.store, &root, around.patience.after, now)?;
+        let (sealed, taken) = store.write(|connection| {
+            let taken = take_in(around, connection, &spool, now)?;
+            let bench = &around.bench;
+            let clerk = Clerk { connection, bench, is_alive, late: false, advocate: None };
+            Ok((clerk.resumed(who)?, taken))
+        })?;
+        spool.settle(taken);
+        Ok(sealed)
+    }
+
+    /// From now on other processes are waited for as long as this.
+    pub fn wait_at_most(&mut self, patience: Patience) {
+        self.around.patience = patience;
+    }
+
+    /// The database itself, opened where it was not needed yet.
+    pub fn store(&mut self, now: u64) -> Result<&Store, StoreError> {
+        let root = self.root()?;
+        opened(&mut self.store, &root, self.around.patience.after, now).map(|store| &*store)
     }
 
     /// Does a person let this call run, whatever speaks against it? Where the entry before it went to the spool, nobody knows.
@@ -352,7 +408,7 @@ fn write(
         Entry::Asked(asked) => clerk.asked(asked),
         Entry::Ended(ended) => clerk.ended(ended),
         Entry::Retrying(retrying) => clerk.retrying(retrying),
-        Entry::Ruled { who, which, ruling } => clerk.ruled(who, which, *ruling),
+        Entry::Ruled { who, which, ruling, by, note } => clerk.ruled(who, which, *ruling, (by, note)),
         Entry::UserSpoke(who) => clerk.user_spoke(who),
         Entry::Later { who, key, outcome, line } => clerk.ended_later(who, key, *outcome, line),
         Entry::Began(who) => clerk.began(who),

@@ -7,6 +7,7 @@
 mod advocate;
 mod alert;
 mod alert_rule;
+pub mod body;
 mod brake;
 mod call_row;
 mod calls;
@@ -21,6 +22,7 @@ mod filesystem;
 mod glance;
 mod heard;
 mod hook_times;
+mod judged;
 mod keeper;
 mod lesson;
 mod lesson_removal;
@@ -60,11 +62,11 @@ pub use alert::{
     AlertLook, Delivery, DeliveryClaim, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, TRIES_MAX,
 };
 pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
-pub use brake::{Retry, retry_without_memory};
+pub use brake::{Brakes, Retry, retry_without_memory};
 pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
-    Asked, Bounds, Ended, Entry, Finding, Hears, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Series,
-    Severity, Which, Who,
+    Asked, Bounds, Ended, Entry, Finding, Hears, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Sender,
+    Series, Severity, Which, Who,
 };
 pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
@@ -73,6 +75,7 @@ pub use filesystem::Filesystem;
 pub use glance::{FaultSeen, Glance, HostSeen};
 pub use heard::Heard;
 pub use hook_times::{HookTimes, Phase, Spread};
+pub use judged::{OwnAttempts, Resend, Told};
 pub use keeper::{Answer, Keeper, Kept, Patience, Surroundings, Tended};
 pub use lesson::{LessonState, Showing, ShownOutcome, fix_from_json, fix_to_json};
 pub use lessons::{

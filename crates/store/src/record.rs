@@ -3,20 +3,21 @@
 //! Hosts repeat themselves (the same hook in two settings files, a result delivered twice): an entry that brings nothing new
 //! changes nothing.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot, words};
-use unstuck_judge::retry::Seen;
-use unstuck_judge::{DENIED_BY_CHECK, Lang, Outcome};
+use unstuck_judge::retry::{Policy, Seen};
+use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
 use crate::advocate::Advocate;
-use crate::brake::{self, Attempt, Retry};
+use crate::brake::{self, Attempt, Pulled, Retry};
 use crate::call_row::{Closing, Found, NewCall};
-use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, Retrying, Ruling, Which, Who};
+use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, RetryAsk, Retrying, Ruling, Sender, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::lesson::Foreseen;
 use crate::mode::{Mode, Modes};
@@ -24,7 +25,7 @@ use crate::problem_state::{ProblemAges, ProblemState};
 use crate::rewritten::Rewritten;
 use crate::stance::Stance;
 use crate::state::CallState;
-use crate::{life, problem, seal, standing};
+use crate::{body, life, problem, seal, standing};
 
 /// The most that is said with a result, in characters. A model that is told too much hears nothing.
 const SAID_MAX: usize = 600;
@@ -39,6 +40,8 @@ pub struct Bench {
     pub ladder: Settings,
     /// How far it may go.
     pub modes: Modes,
+    /// Which failures are sent again, how often and when.
+    pub retry: Cow<'static, Policy>,
     /// The language of what is said to the model.
     pub lang: Lang,
     /// How long a call that comes too early may be held instead of refused.
@@ -117,6 +120,9 @@ impl Clerk<'_> {
             }
             return Ok(said);
         }
+        if asked.sender == Sender::Runner {
+            return self.sent_again(session, asked, mode);
+        }
         let mut said = self.user_spoke_if(asked.user_spoke, session, who)?;
         if was_idle {
             self.begin_anew(session)?;
@@ -172,6 +178,18 @@ impl Clerk<'_> {
             self.advised(session, call, who, "before", &mut said)?;
         }
         Ok(said)
+    }
+
+    /// Another attempt at a call that was let pass. The agent did not ask for it, so there is nothing to say to it.
+    fn sent_again(&self, session: i64, asked: &Asked, mode: Mode) -> Result<Said, rusqlite::Error> {
+        let attempt = self.attempt(session, asked)?;
+        let (state, rung) = (CallState::Executing, Rung::Observe);
+        let mut life = life::begun(asked.who.at);
+        life::add(&mut life, asked.who.at, state, "");
+        let new = NewCall { state, attempt, rung, charge: None, world: None, life: &life };
+        let call = self.insert(session, asked, &new)?;
+        let bookmark = Some(self.started(session, call, attempt, asked)?);
+        Ok(Said { call: Some(call), mode, bookmark, ..Said::default() })
     }
 
     pub(crate) fn ended(&self, ended: &Ended) -> Result<Said, rusqlite::Error> {
@@ -240,8 +258,23 @@ impl Clerk<'_> {
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
         let (asked, at) = (&ended.asked, ended.asked.who.at);
-        let event = Event::Ended(&asked.sight, &ended.ending, self.moment(&asked.who));
-        let world = self.decide(session, event, said)?;
+        // A call that was not allowed to run says nothing about the far side.
+        let ask = ended.retry.as_ref().filter(|_| state != CallState::Denied);
+        let attempt = Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
+        // An agent that hears everything asked once, however often its call is sent: only the last attempt counts for it.
+        let is_one_of_many = |ask: &&RetryAsk| ask.series.is_some() && asked.who.hears == Hears::Everything;
+        let early = match ask.filter(is_one_of_many) {
+            Some(ask) => Some(brake::pull(self, &attempt, ended, ask)?),
+            None => None,
+        };
+        let goes_on = ended.was_sent_again || early.as_ref().is_some_and(Pulled::goes_on);
+        let world = match goes_on {
+            true => standing::world(self.connection, session)?,
+            false => {
+                let event = Event::Ended(&asked.sight, &ended.ending, self.moment(&asked.who));
+                self.decide(session, event, said)?
+            }
+        };
         if self.late {
             // Nobody hears it any more.
             said.decision = None;
@@ -274,7 +307,7 @@ impl Clerk<'_> {
                 self.note_missing(session, asked, finding)?;
                 self.failed(session, found.id, asked, finding, took, said)?;
                 let hears = match asked.who.hears {
-                    _ if self.late => Hears::Nothing,
+                    _ if self.late || goes_on => Hears::Nothing,
                     Hears::Everything if said.mode == Mode::Shadow => Hears::Nothing,
                     hears => hears,
                 };
@@ -296,18 +329,26 @@ impl Clerk<'_> {
             }
             None => {}
         }
-        let body = json!({ "ok": state == CallState::Completed, "state": state.word(), "took_ms": took });
+        let body = body::ended(state, took);
         said.bookmark = Some(self.append(at, EventType::ToolEnd, session, found.id, body)?);
-        // A call that was not allowed to run says nothing about the far side.
-        if let Some(ask) = ended.retry.as_ref().filter(|_| state != CallState::Denied) {
-            let attempt =
-                Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
-            said.retry = brake::pull(self, &attempt, ended, ask)?;
-            let goes_on = ask.from_hook.is_some() && matches!(said.retry, Some(Retry::Again { .. }));
-            if goes_on || ask.series.is_some() {
-                // The model sees only how it goes on, and whoever makes all the attempts itself goes by the policy alone.
+        if let Some(ask) = ask {
+            let pulled = match early {
+                Some(pulled) => pulled,
+                None => brake::pull(self, &attempt, ended, ask)?,
+            };
+            if let Some((retrying, seen)) = &pulled.announced {
+                self.announce_retry(session, Some(found.id), retrying, *seen)?;
+            }
+            let is_unheard = match ask.series {
+                // Whoever makes all the attempts for itself goes by the policy alone.
+                Some(_) => asked.who.hears != Hears::Everything,
+                // The model sees only how it goes on.
+                None => ask.from_hook.is_some() && pulled.goes_on(),
+            };
+            if is_unheard || goes_on {
                 said.text = None;
             }
+            said.retry = pulled.retry;
         }
         self.halt_unasked(session, found, &asked.who, said)?;
         self.advised(session, found.id, &asked.who, "after", said)
@@ -331,7 +372,7 @@ impl Clerk<'_> {
         said.text = Some(words::stopped_unasked(reason, self.bench.lang));
         said.table = self.table(session, Rung::Halt)?;
         said.stance = Stance::Halt;
-        let body = json!({ "text": said.text, "table": said.table });
+        let body = body::halted(said);
         said.bookmark = Some(self.append(who.at, EventType::Halt, session, found.id, body)?);
         Ok(())
     }
@@ -347,39 +388,16 @@ impl Clerk<'_> {
         said: &Said,
     ) -> Result<(), rusqlite::Error> {
         let at = asked.who.at;
-        let shown = |text: &Clean| Value::String(text.to_string());
-        let error = match finding.evidence.is_empty() {
-            true => Value::String(finding.kind.title(self.bench.lang).to_owned()),
-            false => shown(&finding.evidence),
-        };
-        let mut body = json!({
-            "call": {
-                "id": call, "key": shown(&asked.key), "tool": shown(&asked.tool), "label": shown(&asked.label),
-                "agent": shown(&asked.who.agent), "state": CallState::Failed.word(), "took_ms": took,
-            },
-            "error": error.clone(),
-            "kind": finding.kind.word(),
-            "errorType": shown(&finding.error_type),
-            "retryable": finding.retryable,
-            "rung": said.decision.as_ref().map(|decision| decision.rung.word()),
-        });
-        if *finding.rule == *DENIED_BY_CHECK {
-            body["claimed_success"] = Value::Bool(true);
-        }
+        let body = body::failed(Some(call), asked, finding, took, said, self.bench.lang);
         self.append(at, EventType::ToolError, session, call, body)?;
-        let body = json!({
-            "severity": finding.severity.word(), "phase": "tool", "errorType": shown(&finding.error_type),
-            "retryable": finding.retryable, "kind": finding.kind.word(), "rule": shown(&finding.rule),
-            "message": error,
-        });
-        self.append(at, EventType::Error, session, call, body)?;
+        self.append(at, EventType::Error, session, call, body::error(finding, self.bench.lang))?;
         let news = match problem::met(self.connection, finding, &asked.tool, at, &self.bench.problems)? {
             None => return Ok(()),
             Some(ProblemState::Regressed) => EventType::ProblemRegressed,
             Some(ProblemState::New | ProblemState::Known | ProblemState::Resolved) => EventType::ProblemNew,
         };
         let body = json!({
-            "cause": finding.cause.as_str(), "kind": finding.kind.word(), "title": shown(&finding.evidence),
+            "cause": finding.cause.as_str(), "kind": finding.kind.word(), "title": &*finding.evidence,
         });
         self.append(at, news, session, call, body)?;
         Ok(())
@@ -400,21 +418,7 @@ impl Clerk<'_> {
         retrying: &Retrying,
         seen: Option<Seen>,
     ) -> Result<Bookmark, rusqlite::Error> {
-        let Retrying { attempt, of, wait_ms, because, .. } = retrying;
-        let seconds = *wait_ms as f64 / 1000.0;
-        let text = match self.bench.lang {
-            Lang::En => {
-                let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
-                format!("attempt {attempt}{of}, waiting {seconds} s, because {because}")
-            }
-            Lang::Zh => {
-                let of = of.map(|of| format!("/{of}")).unwrap_or_default();
-                format!("第 {attempt}{of} 次尝试，等待 {seconds} 秒，原因 {because}")
-            }
-        };
-        let seen = seen.map(|seen| seen.text(self.bench.lang));
-        let text = seen.iter().fold(text, |text, seen| format!("{text} ({seen})"));
-        let body = json!({ "attempt": attempt, "of": of, "wait_ms": wait_ms, "because": because.word(), "text": text });
+        let body = body::retrying(retrying, seen, self.bench.lang);
         let kind = EventType::ToolRetry;
         event::append(
             self.connection,
@@ -422,7 +426,13 @@ impl Clerk<'_> {
         )
     }
 
-    pub(crate) fn ruled(&self, who: &Who, which: &Which, ruling: Ruling) -> Result<Said, rusqlite::Error> {
+    pub(crate) fn ruled(
+        &self,
+        who: &Who,
+        which: &Which,
+        ruling: Ruling,
+        (by, note): (&Clean, &Clean),
+    ) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         let state = match ruling {
             Ruling::Required => CallState::ApprovalRequired,
@@ -439,7 +449,7 @@ impl Clerk<'_> {
             return Ok(said);
         }
         let mut life = found.life;
-        life::add(&mut life, who.at, state, "");
+        life::add(&mut life, who.at, state, note);
         self.connection
             .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3 WHERE id = ?1")?
             .execute((found.id, state.word(), state.is_final().then_some(who.at.cast_signed())))?;
@@ -452,8 +462,7 @@ impl Clerk<'_> {
             Ruling::Denied => Some(EventType::ToolDenied),
         };
         if let Some(event) = event {
-            let label = self.label(found.id)?;
-            let body = json!({ "label": label, "by": "person" });
+            let body = body::ruled(&self.label(found.id)?, by, note);
             said.bookmark = Some(self.append(who.at, event, session, found.id, body)?);
         }
         Ok(said)
@@ -525,6 +534,13 @@ impl Clerk<'_> {
         Ok(Said { sealed: self.untold(session, who)?, mode: self.bench.modes.others, ..Said::default() })
     }
 
+    /// A session goes on in another process: what ran in those that are gone has been given up, and nothing else.
+    pub(crate) fn resumed(&self, who: &Who) -> Result<Vec<seal::Sealed>, rusqlite::Error> {
+        let session = self.session(who)?;
+        self.begin_anew(session)?;
+        self.dead_calls(session, who)
+    }
+
     /// The conversation was cut short: what an agent was told is told again.
     pub(crate) fn shortened(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
@@ -551,8 +567,8 @@ impl Clerk<'_> {
     }
 
     pub(crate) fn own_fault(&self, fault: &OwnFault) -> Result<Said, rusqlite::Error> {
-        let body = json!({ "part": fault.part.to_string(), "what": fault.what.to_string() });
-        let new = NewEvent { at: fault.at, kind: EventType::OwnFault, session: None, call: None, body };
+        let (kind, body) = (EventType::OwnFault, body::own_fault(fault));
+        let new = NewEvent { at: fault.at, kind, session: None, call: None, body };
         Ok(Said { bookmark: Some(event::append(self.connection, &new)?), ..Said::default() })
     }
 
@@ -603,20 +619,16 @@ impl Clerk<'_> {
         attempt: u32,
         asked: &Asked,
     ) -> Result<Bookmark, rusqlite::Error> {
-        let body =
-            json!({ "tool": asked.tool.to_string(), "label": asked.label.to_string(), "attempt": attempt });
-        self.append(asked.who.at, EventType::ToolStart, session, call, body)
+        self.append(asked.who.at, EventType::ToolStart, session, call, body::started(asked, attempt))
     }
 
     /// The events of a call that was refused.
     fn denied(&self, session: i64, call: i64, asked: &Asked, said: &mut Said) -> Result<(), rusqlite::Error> {
         let at = asked.who.at;
-        let mut body = spoken(said);
-        body["label"] = Value::String(asked.label.to_string());
+        let body = body::denied(asked, said);
         said.bookmark = Some(self.append(at, EventType::ToolDenied, session, call, body)?);
         if said.table.is_some() {
-            let body = json!({ "text": said.text, "table": said.table });
-            said.bookmark = Some(self.append(at, EventType::Halt, session, call, body)?);
+            said.bookmark = Some(self.append(at, EventType::Halt, session, call, body::halted(said))?);
         }
         Ok(())
     }
@@ -631,15 +643,13 @@ impl Clerk<'_> {
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
         if said.text.is_some() {
-            let mut body = spoken(said);
-            body["when"] = Value::from(when);
             // What only earlier sessions knew is a notice.
             let is_heard = match who.hears {
                 Hears::Everything => true,
                 Hears::Notices => said.foreseen.is_some(),
                 Hears::Nothing | Hears::Memory => false,
             };
-            body["spoken"] = Value::from(said.mode != Mode::Shadow && is_heard);
+            let body = body::advised(said, when, said.mode != Mode::Shadow && is_heard);
             said.bookmark = Some(self.append(who.at, EventType::ToolAdvice, session, call, body)?);
         }
         Ok(())
@@ -672,16 +682,4 @@ impl Clerk<'_> {
         let new = NewEvent { at, kind, session: Some(session), call: Some(call), body };
         event::append(self.connection, &new)
     }
-}
-
-/// What the ladder said, as the body of an event.
-fn spoken(said: &Said) -> Value {
-    let decision = said.decision.as_ref();
-    let reason = decision.and_then(|decision| decision.reason.as_ref());
-    json!({
-        "rung": decision.map(|decision| decision.rung.word()),
-        "track": reason.map(|reason| reason.track.word()),
-        "count": reason.map(|reason| reason.count),
-        "text": said.text,
-    })
 }

@@ -14,6 +14,10 @@ use crate::state::CallState;
 pub struct Sealed {
     /// Its number.
     pub call: i64,
+    /// The host's name for it; empty where it gave none.
+    pub key: String,
+    /// The tool.
+    pub tool: String,
     /// The call in one short line.
     pub label: String,
     /// Where it stood.
@@ -30,13 +34,15 @@ impl Sealed {
 /// The dead calls of a session of which it has not been told; from now on it has.
 pub(crate) fn untold(connection: &Connection, session: i64) -> Result<Vec<Sealed>, rusqlite::Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT call.id, label, sealed_from FROM call JOIN call_text ON call_text.call = call.id
+        "SELECT call.id, label, sealed_from, key, tool FROM call JOIN call_text ON call_text.call = call.id
          WHERE session = ?1 AND sealed_from IS NOT NULL ORDER BY call.id",
     )?;
     let read = |row: &Row<'_>| {
         let from: String = row.get(2)?;
         Ok(Sealed {
             call: row.get(0)?,
+            key: row.get(3)?,
+            tool: row.get(4)?,
             label: row.get(1)?,
             from: from.parse().unwrap_or(CallState::Executing),
         })
@@ -68,11 +74,14 @@ struct Open {
     owner: String,
     label: String,
     life: String,
+    key: String,
+    tool: String,
 }
 
 impl Open {
     /// The columns it is read from.
-    const SELECT: &'static str = "SELECT call.id, session, state, owner, label, life, asked_at FROM call";
+    const SELECT: &'static str =
+        "SELECT call.id, session, state, owner, label, life, asked_at, key, tool FROM call";
     const OPEN: &'static str = "JOIN call_text ON call_text.call = call.id
         WHERE state IN ('pending', 'approval_required', 'approved', 'executing')";
 
@@ -84,6 +93,8 @@ impl Open {
             owner: row.get(3)?,
             label: row.get(4)?,
             life: row.get(5)?,
+            key: row.get(7)?,
+            tool: row.get(8)?,
         })
     }
 }
@@ -177,7 +188,7 @@ fn seal(
     lang: Lang,
 ) -> Result<Vec<Sealed>, rusqlite::Error> {
     let mut sealed = Vec::with_capacity(dead.len());
-    for Open { call, session, state, label, mut life, .. } in dead {
+    for Open { call, session, state, label, mut life, key, tool, .. } in dead {
         let text = state.seal_text(lang);
         life::add(&mut life, now, CallState::Sealed, text);
         connection
@@ -192,7 +203,7 @@ fn seal(
             connection,
             &NewEvent { at: now, kind, session: Some(session), call: Some(call), body },
         )?;
-        sealed.push(Sealed { call, label, from: state });
+        sealed.push(Sealed { call, key, tool, label, from: state });
     }
     Ok(sealed)
 }

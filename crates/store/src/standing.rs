@@ -57,6 +57,11 @@ pub(crate) fn step(
     }
 }
 
+/// How often a session's world has moved.
+pub(crate) fn world(connection: &Connection, session: i64) -> Result<u32, rusqlite::Error> {
+    Ok(Rows { connection, session }.load()?.world.count)
+}
+
 /// Forgets which answers were given: whoever got them may have them no more, or they may be true no more.
 pub(crate) fn forget_answers(connection: &Connection, session: i64) -> Result<(), rusqlite::Error> {
     connection

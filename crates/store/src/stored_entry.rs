@@ -6,7 +6,9 @@ use unstuck_judge::ladder::Round;
 use unstuck_judge::{Kind, Outcome};
 use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
-use crate::entry::{Asked, Ended, Entry, Finding, Hears, OwnFault, Retrying, Ruling, Severity, Which, Who};
+use crate::entry::{
+    Asked, Ended, Entry, Finding, Hears, OwnFault, Retrying, Ruling, Sender, Severity, Which, Who,
+};
 use crate::pack::{Pack, packed, unpacked};
 use crate::safe::{Instead, SafeCall, SafeDeed, SafeNote};
 
@@ -46,16 +48,22 @@ pub(crate) enum StoredEntry {
         who: StoredWho,
         #[serde(flatten)]
         which: StoredWhich,
+        #[serde(flatten)]
+        words: StoredWords,
     },
     Approved {
         who: StoredWho,
         #[serde(flatten)]
         which: StoredWhich,
+        #[serde(flatten)]
+        words: StoredWords,
     },
     Denied {
         who: StoredWho,
         #[serde(flatten)]
         which: StoredWhich,
+        #[serde(flatten)]
+        words: StoredWords,
     },
     UserSpoke {
         who: StoredWho,
@@ -152,6 +160,20 @@ pub(crate) struct StoredWhich {
     call_print: String,
 }
 
+/// Who decided about a call, and what was said with it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredWords {
+    #[serde(default = "person")]
+    by: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    note: String,
+}
+
+/// There was nobody else when lines did not say who.
+fn person() -> String {
+    "person".to_owned()
+}
+
 impl From<&Which> for StoredWhich {
     fn from(which: &Which) -> StoredWhich {
         match which {
@@ -199,6 +221,8 @@ pub(crate) struct StoredCall {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StoredResult {
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sent_again: bool,
     took_ms: Option<u64>,
     outcome: String,
     code: Option<i32>,
@@ -238,11 +262,15 @@ impl From<&Entry> for StoredEntry {
                 wait_ms: retrying.wait_ms,
                 because: retrying.because.word().to_owned(),
             },
-            Entry::Ruled { who, which, ruling } => match ruling {
-                Ruling::Required => StoredEntry::Required { who: who.into(), which: which.into() },
-                Ruling::Approved => StoredEntry::Approved { who: who.into(), which: which.into() },
-                Ruling::Denied => StoredEntry::Denied { who: who.into(), which: which.into() },
-            },
+            Entry::Ruled { who, which, ruling, by, note } => {
+                let (who, which) = (who.into(), which.into());
+                let words = StoredWords { by: by.to_string(), note: note.to_string() };
+                match ruling {
+                    Ruling::Required => StoredEntry::Required { who, which, words },
+                    Ruling::Approved => StoredEntry::Approved { who, which, words },
+                    Ruling::Denied => StoredEntry::Denied { who, which, words },
+                }
+            }
             Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
             Entry::Later { who, key, outcome, line } => StoredEntry::Later {
                 who: who.into(),
@@ -281,10 +309,12 @@ impl From<&Entry> for StoredEntry {
 impl StoredEntry {
     /// The entry, if every part of it can be read.
     pub(crate) fn read(self) -> Option<Entry> {
-        let ruled = |who: StoredWho, which: StoredWhich, ruling| Entry::Ruled {
+        let ruled = |who: StoredWho, which: StoredWhich, ruling, words: StoredWords| Entry::Ruled {
             who: who.read(),
             which: which.read(),
             ruling,
+            by: Clean::stored(words.by),
+            note: Clean::stored(words.note),
         };
         Some(match self {
             StoredEntry::Asked { who, call } => Entry::Asked(Box::new(call.read(who)?)),
@@ -297,9 +327,9 @@ impl StoredEntry {
                 wait_ms,
                 because: because.parse().unwrap_or(Kind::Unknown),
             }),
-            StoredEntry::Required { who, which } => ruled(who, which, Ruling::Required),
-            StoredEntry::Approved { who, which } => ruled(who, which, Ruling::Approved),
-            StoredEntry::Denied { who, which } => ruled(who, which, Ruling::Denied),
+            StoredEntry::Required { who, which, words } => ruled(who, which, Ruling::Required, words),
+            StoredEntry::Approved { who, which, words } => ruled(who, which, Ruling::Approved, words),
+            StoredEntry::Denied { who, which, words } => ruled(who, which, Ruling::Denied, words),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
             StoredEntry::Later { who, key, outcome, code, line } => Entry::Later {
                 who: who.read(),
@@ -393,6 +423,8 @@ impl StoredCall {
             label: Clean::stored(self.label),
             input: Clean::stored(self.input),
             user_spoke: self.user_spoke,
+            // What the ladder would have said is not asked any more.
+            sender: Sender::Agent,
             sight: from_hex(&self.sight)?,
             call_print: Fingerprint::from_stored(self.call_print),
             intent_print: Fingerprint::from_stored(self.intent_print),
@@ -404,6 +436,7 @@ impl StoredCall {
 impl From<&Ended> for StoredResult {
     fn from(ended: &Ended) -> StoredResult {
         StoredResult {
+            sent_again: ended.was_sent_again,
             took_ms: ended.took_ms,
             outcome: ended.outcome.word().to_owned(),
             code: ended.outcome.number(),
@@ -431,6 +464,7 @@ impl StoredResult {
         Some(Ended {
             asked,
             took_ms: self.took_ms,
+            was_sent_again: self.sent_again,
             outcome,
             output,
             ending: from_hex(&self.ending)?,

@@ -3,6 +3,7 @@
 
 use std::env;
 
+use unstuck_exec::alive;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Call, Lang, Rules};
 use unstuck_store::{Entry, Hears, Kept, NAME_MAX, Retry, Retrying, Series, Who};
@@ -11,7 +12,6 @@ use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
 use super::{Terms, Tried};
-use crate::alive;
 use crate::cellar::{self, Cellar};
 use crate::desk::{self, Desk, Ours};
 use crate::whereabouts;

@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use unstuck_exec::alive;
+
 use super::error::{Deed, EditError};
 use super::found::Found;
 use super::ledger::private_options;
-use crate::alive;
 
 /// What a file is to become.
 #[derive(Debug, Clone, PartialEq, Eq)]

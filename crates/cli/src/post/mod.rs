@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_exec::alive;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Outcome, Rules};
@@ -31,7 +32,7 @@ use crate::desk::{self, Desk};
 use crate::last_word::LastWord;
 use crate::safe::Safe;
 use crate::settings::HookSettings;
-use crate::{alive, knowledge, whereabouts};
+use crate::{knowledge, whereabouts};
 use defence::Defence;
 
 pub(crate) use protection::TO_SAY_SO;
@@ -113,7 +114,7 @@ impl<'a> Post<'a> {
             Happened::After(finished) => return self.finished(letter, who, finished, now),
             Happened::Ask { key, call } => {
                 let which = Which::new(self.cleaner, key, call.as_ref());
-                self.desk.note(&Entry::Ruled { who, which, ruling: Ruling::Required }, now)
+                self.desk.note(&by_person(who, which, Ruling::Required), now)
             }
             Happened::Approved { key } => self.rule(who, key, Ruling::Approved, now),
             Happened::Denied { key } => self.rule(who, key, Ruling::Denied, now),
@@ -217,7 +218,7 @@ impl<'a> Post<'a> {
 
     fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {
         let which = Which::new(self.cleaner, key, None);
-        self.desk.note(&Entry::Ruled { who, which, ruling }, now)
+        self.desk.note(&by_person(who, which, ruling), now)
     }
 
     fn write_tool_errors(&mut self, session: &Clean) {
@@ -294,4 +295,9 @@ fn kept(kept: &Kept) -> (&'static str, Option<&str>) {
         Kept::Spooled { why } => ("spooled", Some(why)),
         Kept::Lost { why } => ("lost", Some(why)),
     }
+}
+
+/// Programs tell only of what a person decided.
+fn by_person(who: Who, which: Which, ruling: Ruling) -> Entry {
+    Entry::Ruled { who, which, ruling, by: Clean::from("person"), note: Clean::default() }
 }

@@ -14,6 +14,7 @@ use super::pulse::Pulse;
 use super::signals::Signals;
 use super::terminal::Terminal;
 use crate::job::{Ending, Job, Limit};
+use crate::stop::Stop;
 
 /// How often the rest of an ending group is looked at: nobody tells us when a grandchild ends.
 const GROUP_LOOK: Duration = Duration::from_millis(10);
@@ -24,9 +25,9 @@ enum Asked {
     Nothing { until: Option<Instant> },
     /// To end, because a signal reached us; the next one kills it.
     ByUser { until: Option<Instant> },
-    /// To end, because its time is over; at this moment it is killed.
+    /// To end, because its time is over or somebody stopped it; at this moment it is killed.
     ByClock { kill_at: Instant },
-    /// It was killed, because its time is over.
+    /// It was killed for the same reason.
     KilledByClock,
 }
 
@@ -42,6 +43,9 @@ pub(super) struct Keeper {
     asked: Asked,
     /// Whether somebody asked for the end, whatever the clock did later.
     by_user: bool,
+    stop: Option<Stop>,
+    /// Whether it is that which ended it, and not the clock.
+    is_stopped: bool,
     signals: Signals,
     terminal: Terminal,
 }
@@ -70,6 +74,8 @@ impl Keeper {
             pulse,
             asked,
             by_user: false,
+            stop: job.stop.clone(),
+            is_stopped: false,
             signals,
             terminal,
         }
@@ -97,11 +103,13 @@ impl Keeper {
             Asked::Nothing { .. } | Asked::ByUser { .. } => ended,
             Asked::ByClock { kill_at } => {
                 self.end_group(kill_at);
-                Ending::TimedOut
+                if self.is_stopped { ended } else { Ending::TimedOut }
             }
+            Asked::KilledByClock if self.is_stopped => ended,
             Asked::KilledByClock => Ending::TimedOut,
         };
-        (ending, self.by_user || self.terminal.asked_to_end(), self.terminal)
+        let asked_to_end = self.by_user || self.is_stopped || self.terminal.asked_to_end();
+        (ending, asked_to_end, self.terminal)
     }
 
     /// Looks once whether the child ended; one that merely stopped is dealt with.
@@ -131,8 +139,16 @@ impl Keeper {
             Asked::KilledByClock => None,
         };
         let terminal = self.terminal.awaits().unwrap_or((self.signals.wake(), PollFlags::empty()));
-        let mut news =
-            [PollFd::new(self.signals.wake(), PollFlags::POLLIN), PollFd::new(terminal.0, terminal.1)];
+        // Once it has spoken it is not asked again.
+        let stop = match (&self.stop, self.is_stopped) {
+            (Some(stop), false) => (stop.wake(), PollFlags::POLLIN),
+            (Some(_), true) | (None, _) => (self.signals.wake(), PollFlags::empty()),
+        };
+        let mut news = [
+            PollFd::new(self.signals.wake(), PollFlags::POLLIN),
+            PollFd::new(terminal.0, terminal.1),
+            PollFd::new(stop.0, stop.1),
+        ];
         // An interrupted sleep is only a short one; the caller looks again.
         let found = poll(&mut news, patience(due)).is_ok_and(|found| found > 0);
         found && news[1].any().unwrap_or(false)
@@ -164,10 +180,12 @@ impl Keeper {
     }
 
     fn check_clock(&mut self) {
+        let stops = self.stop.as_ref().is_some_and(Stop::is_stopped);
         match self.asked {
             Asked::Nothing { until } | Asked::ByUser { until }
-                if self.pulse.due(until).is_some_and(is_past) =>
+                if stops || self.pulse.due(until).is_some_and(is_past) =>
             {
+                self.is_stopped = stops;
                 self.tell_all(Signal::SIGTERM);
                 // A stopped process would not notice that it shall end.
                 self.tell_all(Signal::SIGCONT);

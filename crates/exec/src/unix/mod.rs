@@ -49,7 +49,7 @@ pub(crate) fn run(
     // All that can fail for want of descriptors comes before the start, so that a started command is never abandoned.
     let (mut ended, ending) = UnixStream::pair()?;
     let also_ended = ended.try_clone()?;
-    let signals = Signals::prepare()?;
+    let signals = Signals::prepare(job.hears_signals)?;
     let pulse = Pulse::new(job, started);
     let mut pump = Pump::new(job, pulse.clone())?;
     let mut intake = Intake::of(job)?;

@@ -26,6 +26,7 @@ pub(super) struct Prepared {
     wake: UnixStream,
     /// One write end for each signal.
     bells: Vec<(Signal, UnixStream)>,
+    passes_on: bool,
 }
 
 /// Signals are being received; dropping it gives them back.
@@ -33,11 +34,12 @@ pub(super) struct Signals {
     wake: UnixStream,
     seen: Vec<(Signal, Arc<AtomicBool>)>,
     registered: Vec<SigId>,
+    passes_on: bool,
 }
 
 impl Signals {
-    /// Makes the descriptors.
-    pub(super) fn prepare() -> io::Result<Prepared> {
+    /// Makes the descriptors. Who passes nothing on hears only of children, and changes nothing for anybody else.
+    pub(super) fn prepare(passes_on: bool) -> io::Result<Prepared> {
         ignored();
         let (wake, bell) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -45,10 +47,11 @@ impl Signals {
         let bells = FORWARDED
             .into_iter()
             .chain(TERMINAL)
+            .filter(|_| passes_on)
             .chain([Signal::SIGCHLD])
             .map(|signal| Ok((signal, bell.try_clone()?)))
             .collect::<io::Result<_>>()?;
-        Ok(Prepared { wake, bells })
+        Ok(Prepared { wake, bells, passes_on })
     }
 
     /// The descriptor that becomes readable when a signal arrives.
@@ -72,9 +75,12 @@ impl Signals {
 impl Prepared {
     /// Starts to receive. A signal that the system does not let us catch keeps its usual effect.
     pub(super) fn listen(self) -> Signals {
-        LISTENERS.fetch_add(1, Ordering::SeqCst);
-        idle().store(false, Ordering::SeqCst);
-        let mut signals = Signals { wake: self.wake, seen: Vec::new(), registered: Vec::new() };
+        if self.passes_on {
+            LISTENERS.fetch_add(1, Ordering::SeqCst);
+            idle().store(false, Ordering::SeqCst);
+        }
+        let passes_on = self.passes_on;
+        let mut signals = Signals { wake: self.wake, seen: Vec::new(), registered: Vec::new(), passes_on };
         for (signal, bell) in self.bells {
             if signal != Signal::SIGCHLD {
                 let seen = Arc::new(AtomicBool::new(false));
@@ -92,7 +98,7 @@ impl Drop for Signals {
         for id in self.registered.drain(..) {
             low_level::unregister(id);
         }
-        if LISTENERS.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if self.passes_on && LISTENERS.fetch_sub(1, Ordering::SeqCst) == 1 {
             idle().store(true, Ordering::SeqCst);
         }
     }

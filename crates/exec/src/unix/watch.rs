@@ -20,7 +20,7 @@ pub struct Watch {
 impl Watch {
     /// Starts to listen.
     pub fn start() -> io::Result<Watch> {
-        Ok(Watch { signals: Signals::prepare()?.listen() })
+        Ok(Watch { signals: Signals::prepare(true)?.listen() })
     }
 
     /// Waits this long, or until a signal comes; returns the number of that signal. One that came before counts too.

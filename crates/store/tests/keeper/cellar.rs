@@ -1,15 +1,17 @@
 //! A folder with nothing in it, and entries that reach it through the one door, each from a process of its own.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 use unstuck_judge::ladder::{self, Preset, Round};
+use unstuck_judge::retry::Policy;
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
     Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Hears, Keeper, Kept, Mode, Modes, Patience,
-    ProblemAges, Root, Store, Surroundings, Who,
+    ProblemAges, Root, Ruling, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -24,6 +26,7 @@ pub(crate) struct Cellar {
     pub(crate) cleaner: Cleaner,
     pub(crate) rules: Rules,
     pub(crate) filesystem: Option<Filesystem>,
+    pub(crate) policy: Cow<'static, Policy>,
     pub(crate) now: u64,
     pub(crate) dice: u64,
     pub(crate) session: &'static str,
@@ -48,6 +51,7 @@ impl Cellar {
             cleaner: Cleaner::new(None, []),
             rules: Rules::built_in(),
             filesystem: None,
+            policy: Cow::Borrowed(Policy::built_in()),
             now: NOW,
             dice: 0,
             session: "s",
@@ -77,6 +81,7 @@ impl Cellar {
         let bench = Bench {
             ladder: ladder::Settings::of(Preset::Adaptive),
             modes: Modes::all(Mode::Enforce),
+            retry: self.policy.clone(),
             hold_max: Duration::from_secs(2),
             lang: Lang::En,
             seal_after: 6 * HOUR,
@@ -184,6 +189,11 @@ impl Cellar {
         holder.execute_batch("COMMIT").unwrap();
         done
     }
+}
+
+/// What agent programs tell of a person's decision.
+pub(crate) fn by_person(who: Who, which: Which, ruling: Ruling) -> Entry {
+    Entry::Ruled { who, which, ruling, by: Clean::from("person"), note: Clean::default() }
 }
 
 pub(crate) fn kept(answer: &Answer) -> &'static str {

@@ -7,6 +7,7 @@ mod foresight;
 mod formats;
 mod lessons;
 mod lessons_strained;
+mod own_attempts;
 mod past_retries;
 mod protection;
 mod stance;
@@ -15,7 +16,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
-use unstuck_judge::retry::{Draw, MayRepeat};
+use unstuck_judge::retry::{Draw, MayRepeat, Policy};
 use unstuck_judge::{Call, Kind, Lang, Observation, Outcome};
 use unstuck_store::{
     Bounds, Ended, Entry, Filesystem, Kept, OwnFault, Retry, RetryAsk, Ruling, SafeCall, SafeDeed, SafeNote,
@@ -445,7 +446,7 @@ fn whoever_makes_all_attempts_itself_knows_better_than_the_record_how_many_there
         let ask =
             RetryAsk { may_repeat: MayRepeat::Yes, draw: Draw::LOW, from_hook: None, series: Some(series) };
         ended.retry = Some(ask);
-        let without_memory = retry_without_memory(&ended, &ask);
+        let without_memory = retry_without_memory(Policy::built_in(), &ended, &ask);
         let said = cellar.keep(&Entry::Ended(Box::new(ended))).said.retry;
         assert_eq!(said, without_memory, "nothing was learnt yet");
         match said.unwrap() {
@@ -468,9 +469,24 @@ fn a_person_may_refuse_a_call() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "rm -rf build");
     let (who, key) = (cellar.who(), Clean::from("a"));
-    cellar.keep(&Entry::Ruled { who, which: Which::Key(key), ruling: Ruling::Denied });
+    cellar.keep(&by_person(who, Which::Key(key), Ruling::Denied));
     assert_eq!(cellar.calls(), ["a denied 1 -"]);
     assert_eq!(cellar.events(), ["tool:start", "tool:denied"]);
+}
+
+#[test]
+fn who_lets_a_person_be_asked_and_what_is_told_also_when_it_waited() {
+    let mut cellar = Cellar::empty();
+    cellar.before("a", "terraform apply");
+    let (who, which) = (cellar.who(), Which::Key(Clean::from("a")));
+    let (by, note) = (Clean::from("hook"), Clean::from("apply it?"));
+    let ruled = Entry::Ruled { who, which, ruling: Ruling::Required, by, note };
+    assert_eq!(kept(&cellar.locked(|cellar| cellar.keep(&ruled))), "spooled");
+    cellar.before("b", "ls");
+    let sql = "SELECT body FROM event WHERE type = 'ask'";
+    let body: String = cellar.database().query_row(sql, [], |row| row.get(0)).unwrap();
+    let expected = json!({ "label": "terraform apply", "by": "hook", "question": "apply it?" });
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&body).unwrap(), expected);
 }
 
 #[test]
@@ -479,7 +495,7 @@ fn a_person_who_was_asked_is_told_of_on_the_control_channel() {
     cellar.before("a", "terraform apply");
     for ruling in [Ruling::Required, Ruling::Approved] {
         let (who, key) = (cellar.who(), Clean::from("a"));
-        cellar.keep(&Entry::Ruled { who, which: Which::Key(key), ruling });
+        cellar.keep(&by_person(who, Which::Key(key), ruling));
     }
     assert_eq!(cellar.calls(), ["a approved 1 -"]);
     cellar.after("a", "terraform apply", 0, "");

@@ -85,7 +85,7 @@ fn a_call_that_a_person_was_asked_about_is_a_complete_pair_too() {
     for key in ["a", "b"] {
         cellar.before(key, "frob x");
         let (who, which) = (cellar.who(), Which::Key(Clean::from(key)));
-        cellar.keep(&Entry::Ruled { who, which, ruling: Ruling::Required });
+        cellar.keep(&by_person(who, which, Ruling::Required));
         cellar.after(key, "frob x", 1, "error: no\n");
     }
     assert_eq!(cellar.before("c", "frob x").said.stance, Stance::Refuse);

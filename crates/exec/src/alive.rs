@@ -5,7 +5,7 @@ use std::fs;
 
 /// The process with this number, as it is kept: `pid:start`. One that is gone already has no start. Empty where nobody can
 /// tell.
-pub(crate) fn owner(pid: u32) -> String {
+pub fn owner(pid: u32) -> String {
     match start(pid) {
         Some(start) => format!("{pid}:{start}"),
         None if can_tell() => format!("{pid}:"),
@@ -14,7 +14,7 @@ pub(crate) fn owner(pid: u32) -> String {
 }
 
 /// Does the process that [`owner`] named still run? Where nobody can tell, it does.
-pub(crate) fn is_alive(owner: &str) -> bool {
+pub fn is_alive(owner: &str) -> bool {
     let Some((pid, then)) = owner.split_once(':') else { return true };
     let Ok(pid) = pid.parse() else { return true };
     match start(pid) {
