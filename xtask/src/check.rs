@@ -40,12 +40,22 @@ const STEPS: [Step; 10] = [
     Step { name: "advisories", run: known_weaknesses },
     Step {
         name: "clippy",
-        run: || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
+        run: || {
+            twice(
+                |which| [&["clippy", "--locked", "--all-targets"], which, &["--", "-D", "warnings"]].concat(),
+                &[],
+            )
+        },
     },
     Step { name: "tests", run: tests },
     Step {
         name: "documentation",
-        run: || cargo(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
+        run: || {
+            twice(
+                |which| [&["doc", "--locked", "--no-deps"], which].concat(),
+                &[("RUSTDOCFLAGS", "-D warnings")],
+            )
+        },
     },
     Step {
         name: "scores",
@@ -129,6 +139,16 @@ fn report(endings: &[(&Step, Ending, Duration)]) -> Result<(), Fault> {
     }
 }
 
+/// The programs with what they ship, and the library with all its features: together, cargo would give to the programs what
+/// only features of the library ask for.
+const HALVES: [&[&str]; 2] =
+    [&["--workspace", "--exclude", "unstuck"], &["--package", "unstuck", "--all-features"]];
+
+/// Runs a command of cargo for both.
+fn twice(args: impl Fn(&[&'static str]) -> Vec<&'static str>, env: &[(&str, &str)]) -> Result<Held, Fault> {
+    HALVES.iter().try_fold(Held::default(), |_, which| cargo(&args(which), env))
+}
+
 fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result<Held, Fault> {
     let mut command = project::cargo(args);
     command.envs(env.iter().copied());
@@ -140,9 +160,15 @@ fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result<Held, Fault> {
 
 /// All tests, those in documentation too; cargo's own summary lines are repeated at the end.
 fn tests() -> Result<Held, Fault> {
-    let (lines, passed) = tee(project::cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]))?;
-    let summary: Vec<String> = lines.into_iter().filter(|line| line.starts_with("test result:")).collect();
-    match passed {
+    let mut summary = Vec::new();
+    let mut all_passed = true;
+    for which in HALVES {
+        let (lines, passed) =
+            tee(project::cargo(&[&["test", "--locked", "--no-fail-fast"], which].concat()))?;
+        summary.extend(lines.into_iter().filter(|line| line.starts_with("test result:")));
+        all_passed &= passed;
+    }
+    match all_passed {
         true => Ok(Held { remark: left_out(), quoted: summary }),
         false => Err(format!("cargo test\n{}", summary.join("\n")).into()),
     }

@@ -69,10 +69,7 @@ fn targets() -> Result<Vec<String>, Fault> {
 
 /// Where instrumented builds and what the fuzzer learns are kept, apart from ordinary builds.
 fn workshop() -> Result<PathBuf, Fault> {
-    let output = project::cargo(&["metadata", "--format-version=1", "--no-deps"]).output()?;
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let target = metadata["target_directory"].as_str().ok_or("cargo names no target directory")?;
-    Ok(Path::new(target).join("fuzz"))
+    Ok(project::target()?.join("fuzz"))
 }
 
 /// Builds the targets, in their order. The explicit platform keeps the coverage flags away from build scripts.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{Fault, project};
 
 /// Licences that let everybody use the binary as it is. A copyleft licence needs a decision by a person first.
-const ACCEPTED: [&str; 12] = [
+const ACCEPTED: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -14,6 +14,7 @@ const ACCEPTED: [&str; 12] = [
     "CC0-1.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "NCSA",
     "Unicode-3.0",
     "Unlicense",
@@ -30,7 +31,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
 
 /// Fails where a dependency is under no licence we accept.
 pub fn check() -> Result<String, Fault> {
-    let output = project::cargo(&["metadata", "--format-version=1", "--locked"]).output()?;
+    let output =
+        project::cargo(&["metadata", "--format-version=1", "--locked", "--all-features"]).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }

@@ -12,6 +12,7 @@ mod e2e;
 mod faults;
 mod fuzz;
 mod generate;
+mod layers;
 mod ledger;
 mod licences;
 mod load;
@@ -34,6 +35,7 @@ cargo xtask gen [--check]             write the generated pages under docs/
 cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
 cargo xtask bench memory [--quick] [--binary FILE] [--write]
 cargo xtask bench run [--quick] [--big] [--binary FILE] [--write]
+cargo xtask bench sdk [--quick] [--write]
 cargo xtask bench vault [--quick | --big] [--image] [--binary FILE] [--write]
                                       how fast it is, beside others in the same run
 cargo xtask fuzz [--seconds N] [TARGET]...
@@ -43,6 +45,7 @@ cargo xtask faults [--full] [--seed N] [--only sweep|chaos|disk|secrets] [--bina
 cargo xtask faults vault [--short] [--every N] [--cases N] [--seed N] [--only sweep|mischief|disk|crowd]
                          [--big] [--binary FILE]
                                       the same for snapshots, restores and their removal; --big: a million files
+cargo xtask layers [--only WORDS]     take the layers of the library away, one by one: does a test miss them?
 cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
 cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]
@@ -80,6 +83,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "bench" => bench::run(args),
         "fuzz" => fuzz::run(args),
         "faults" => faults::run(args),
+        "layers" => layers::run(args),
         "load" => load::run(args),
         "e2e" => e2e::run(args),
         "simulate" => simulate::run(args),

@@ -21,6 +21,13 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// Where cargo puts what it builds.
+pub fn target() -> Result<PathBuf, Fault> {
+    let output = cargo(&["metadata", "--format-version=1", "--no-deps"]).output()?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    Ok(metadata["target_directory"].as_str().ok_or("cargo names no target directory")?.into())
+}
+
 /// Builds with `args` and returns the executables that came out, in the order in which cargo names them.
 pub fn build(args: &[&str]) -> Result<Vec<PathBuf>, Fault> {
     let mut command = cargo(&["build", "--quiet", "--message-format=json-render-diagnostics"]);

@@ -170,7 +170,8 @@ pub fn quantile(times: &[Duration], part: f64) -> Duration {
     Duration::from_secs_f64(at(&seconds, part))
 }
 
-fn at(sorted: &[f64], part: f64) -> f64 {
+/// The figure below which this part of all lies.
+pub fn at(sorted: &[f64], part: f64) -> f64 {
     let index = (sorted.len().saturating_sub(1) as f64 * part).round() as usize;
     sorted.get(index).copied().unwrap_or(0.0)
 }

@@ -7,6 +7,7 @@ mod hook;
 mod log;
 mod memory;
 mod run;
+mod sdk;
 mod store;
 mod taught;
 mod transcripts;
@@ -59,6 +60,8 @@ enum Only {
     Run,
     /// What hooks cost in a real agent's turn.
     Turn,
+    /// What a call through the library costs.
+    Sdk,
     /// What snapshots and restores cost.
     Vault,
 }
@@ -83,6 +86,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Value(part) if part == "hook" => options.only = Only::Hook,
             Value(part) if part == "memory" => options.only = Only::Memory,
             Value(part) if part == "run" => options.only = Only::Run,
+            Value(part) if part == "sdk" => options.only = Only::Sdk,
             Value(part) if part == "turn" => options.only = Only::Turn,
             Value(part) if part == "vault" => options.only = Only::Vault,
             Long("image") => options.disk = vault::Disk::Image,
@@ -95,6 +99,9 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     if options.only == Only::Vault {
         return vault::bench(&options);
+    }
+    if options.only == Only::Sdk {
+        return sdk::bench(&options);
     }
     if options.only == Only::Run {
         return run::bench(&options);
@@ -124,7 +131,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     match (options.write, options.only) {
         (true, Only::Everything | Only::Hook) => write_page(&sections),
-        (true, Only::Store | Only::Memory | Only::Run | Only::Turn | Only::Vault) => {
+        (true, Only::Store | Only::Memory | Only::Run | Only::Sdk | Only::Turn | Only::Vault) => {
             Err(format!("this part of {PAGE} is not written alone").into())
         }
         (false, _) => Ok(()),

@@ -1,0 +1,476 @@
+//! Remembers in the store that all doors share. Whoever calls waits for it as long as its patience lasts and no longer: what
+//! comes too late, or never, is answered by the judge without memory.
+
+mod cellar;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, oneshot};
+use unstuck_exec::alive;
+use unstuck_judge::ladder::{self, Round};
+use unstuck_judge::{Lang, Outcome, Rules};
+use unstuck_store::{
+    Answer, Asked, Bench, Bookmark, Bounds, CallState, Ended, Entry, Hears, Kept, LifeStep, Mode, NAME_MAX,
+    OwnFault, ProblemAges, Resend, Retry, Retrying, Ruling, Sealed, StoreError, StoredCall, Told, Which, Who,
+    retry_without_memory,
+};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::report::Report;
+use unstuck_wire::time;
+
+pub(crate) use self::cellar::Tail;
+use self::cellar::{Cellar, Queued, Request, nothing_said};
+pub(crate) use self::timeline::Timeline;
+use super::{After, Before, Closing, Opening, Printed, diagnosed, has_failed, is_guess};
+use crate::call::{CallId, CallInfo, Session, unique};
+use crate::policy::Policy;
+use crate::record::{CallRecord, RecordStep, attempt_id};
+use crate::store::Store;
+use crate::toolbox::now;
+
+/// How many requests wait at once. Each is bounded, so this bounds them all.
+const QUEUE: usize = 1024;
+/// How long a call waits for a cellar that has left somebody unanswered, until it answers again.
+const STUCK: Duration = Duration::from_millis(20);
+/// How long a call that comes too early is held instead of refused.
+const HOLD_MAX: Duration = Duration::from_secs(10);
+/// After how long a call that nobody heard of again is taken for dead.
+const SEAL_AFTER_MS: u64 = 6 * 60 * 60 * 1000;
+/// How many records are read at once.
+const RECORDS: u32 = 10_000;
+/// The longest line about a fault, and the longest name of a folder.
+const LINE_MAX: usize = 1024;
+
+/// What became of something that was to be remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Remembered {
+    /// It stands in the store.
+    Stored,
+    /// It waits in a file beside it, and is taken in later.
+    Spooled { why: String },
+    /// Nobody waited any longer; it may still be written.
+    Unanswered,
+    /// It is lost.
+    Lost { why: String },
+}
+
+impl Remembered {
+    /// What is wrong with the store; nothing where all is well.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self {
+            Remembered::Stored => None,
+            Remembered::Spooled { why } => Some(format!("what happened waits in the spool: {why}")),
+            Remembered::Unanswered => Some("the store did not answer in time".to_owned()),
+            Remembered::Lost { why } => Some(format!("what happened is not recorded: {why}")),
+        }
+    }
+}
+
+impl From<Kept> for Remembered {
+    fn from(kept: Kept) -> Remembered {
+        match kept {
+            Kept::Stored => Remembered::Stored,
+            Kept::Spooled { why } => Remembered::Spooled { why },
+            Kept::Lost { why } => Remembered::Lost { why },
+        }
+    }
+}
+
+/// A call whose process is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Orphan {
+    pub(crate) call: CallId,
+    /// Which attempt at it was under way, counted from 1.
+    pub(crate) attempt: u32,
+    pub(crate) tool: String,
+    /// The call in one short line.
+    pub(crate) label: String,
+    /// Where it stood.
+    pub(crate) state: CallState,
+    /// What is true of it, for the model.
+    pub(crate) text: String,
+}
+
+impl Orphan {
+    fn new(sealed: &Sealed, lang: Lang) -> Orphan {
+        let (call, attempt) = call_of(&sealed.key);
+        Orphan {
+            call: call.into(),
+            attempt,
+            tool: sealed.tool.clone(),
+            label: sealed.label.clone(),
+            state: sealed.from,
+            text: sealed.text(lang),
+        }
+    }
+}
+
+/// Remembers in a store.
+pub(crate) struct Stored {
+    store: Store,
+    bench: Bench,
+    rules: Rules,
+    cleaner: Arc<Cleaner>,
+    /// This process, as calls name it.
+    owner: String,
+    bounds: Bounds,
+    places: Arc<Semaphore>,
+    follows: Arc<AtomicBool>,
+    is_stuck: Arc<AtomicBool>,
+    /// The way to the cellar, which is opened with the first request.
+    way: OnceLock<Result<mpsc::Sender<Queued>, String>>,
+    /// How far the timeline was known before the first request.
+    known: Bookmark,
+    /// Taken by the cellar when it is opened.
+    tail: std::sync::Mutex<Option<Tail>>,
+}
+
+impl Stored {
+    /// Remembers in `store` on the terms of `policy`; `tail` hears of every event after `known`.
+    pub(crate) fn new(store: Store, policy: &Policy, known: Bookmark, tail: Tail) -> Stored {
+        let owner = match alive::owner(std::process::id()) {
+            // Where nobody can tell whether a process runs, this one is at least known to itself.
+            unknown if unknown.is_empty() => format!("unknown-{:016x}", unique()),
+            owner => owner,
+        };
+        Stored {
+            bench: Bench {
+                ladder: ladder::Settings::of(policy.preset),
+                modes: policy.modes.clone(),
+                retry: Cow::Owned(policy.retry.clone()),
+                lang: policy.lang,
+                hold_max: HOLD_MAX,
+                seal_after: SEAL_AFTER_MS,
+                problems: ProblemAges::default(),
+            },
+            rules: Rules::built_in(),
+            known,
+            cleaner: Arc::new(store.cleaner()),
+            owner,
+            bounds: Bounds::default(),
+            places: Arc::new(Semaphore::new(QUEUE)),
+            follows: Arc::default(),
+            is_stuck: Arc::default(),
+            way: OnceLock::new(),
+            tail: std::sync::Mutex::new(Some(tail)),
+            store,
+        }
+    }
+
+    /// A call is asked for, or sent again.
+    pub(crate) async fn before(&self, opening: &Opening) -> (Before, Remembered) {
+        let entry = Entry::Asked(Box::new(self.asked(opening, opening.at)));
+        let (Answer { said, .. }, remembered) = self.keep(entry, &opening.call).await;
+        let text = said.text.filter(|_| said.mode > Mode::Shadow);
+        (Before { stance: said.stance, text, table: said.table, sealed: said.sealed }, remembered)
+    }
+
+    /// An attempt ended.
+    pub(crate) async fn after(&self, closing: Closing) -> (After, Remembered) {
+        let resend = Some(closing.resend());
+        let Closing { opening, printed, advice, took, at, .. } = closing;
+        let outcome = printed.outcome;
+        let (mut ended, report) = self.judged(&opening, printed, resend, took, at);
+        ended.advise(&self.cleaner, &advice, &report);
+        let failed = has_failed(&ended, &report, outcome);
+        let without_memory = self.without_memory(&ended);
+        let (Answer { said, .. }, remembered) = self.keep(Entry::Ended(Box::new(ended)), &opening.call).await;
+        let retry = match &remembered {
+            Remembered::Stored => said.retry,
+            // What waits in the queue will still be decided, and told of.
+            Remembered::Unanswered => without_memory.map(|(retry, _)| retry),
+            Remembered::Spooled { .. } | Remembered::Lost { .. } => {
+                without_memory.map(|(retry, announced)| {
+                    announced.into_iter().for_each(|retrying| self.send_off(Entry::Retrying(retrying)));
+                    retry
+                })
+            }
+        };
+        let text = said.text.filter(|_| said.mode > Mode::Shadow);
+        (After { failed, report: failed.then_some(report), retry, text }, remembered)
+    }
+
+    /// Nobody waits for a call any more.
+    pub(crate) fn interrupted(&self, opening: &Opening, at: u64) {
+        let took = Duration::from_millis(at.saturating_sub(opening.at));
+        let (ended, _) = self.judged(opening, Printed::nothing(Outcome::Interrupted), None, took, at);
+        self.send_off(Entry::Ended(Box::new(ended)));
+    }
+
+    /// A person or a hook decided about a call that was asked for, or has to.
+    pub(crate) fn ruled(&self, opening: &Opening, ruling: Ruling, by: &'static str, note: &str, at: u64) {
+        let call = &opening.call;
+        self.send_off(Entry::Ruled {
+            who: self.who(&call.session, &call.agent, call.round, at),
+            which: Which::Key(self.key(opening)),
+            ruling,
+            by: Clean::from(by),
+            note: self.cleaner.line(note, LINE_MAX),
+        });
+    }
+
+    /// The user said something: what was refused may be tried again.
+    pub(crate) fn user_spoke(&self, session: &Session, at: u64) {
+        self.send_off(Entry::UserSpoke(self.who(session, "main", None, at)));
+    }
+
+    /// A part of us could not do something.
+    pub(crate) fn fault(&self, part: &str, what: &str, at: u64) {
+        let line = |text| self.cleaner.line(text, LINE_MAX);
+        self.send_off(Entry::OwnFault(OwnFault { at, part: line(part), what: line(what) }));
+    }
+
+    /// The records of a session, oldest first; of very many the newest.
+    pub(crate) async fn records(&self, session: &Session) -> Result<Vec<CallRecord>, String> {
+        let _as_much_as_there_is = self.flush(self.store.patience).await;
+        let session = self.cleaner.name(session.as_str(), NAME_MAX);
+        let timeline = Timeline(self.store.clone());
+        let read = move || {
+            let Some(store) = timeline.open()? else { return Ok(Vec::new()) };
+            let calls = store.calls_of_session(&session, RECORDS)?;
+            calls.into_iter().map(|call| Ok(record(&store.call_text(call.id)?.life, call))).collect()
+        };
+        let records = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
+        records.map_err(|error: StoreError| error.to_string())
+    }
+
+    /// The session goes on in this process: what was in flight in processes that are gone is sealed and told of, once.
+    pub(crate) async fn resume(&self, session: &Session) -> Result<Vec<Orphan>, String> {
+        let who = self.who(session, "main", None, now());
+        let ask = |reply| Request::Resume(Box::new(who), reply);
+        let sealed = self.answered(ask, self.store.patience).await??;
+        Ok(sealed.iter().map(|sealed| Orphan::new(sealed, self.bench.lang)).collect())
+    }
+
+    /// Why nothing could be read.
+    pub(crate) fn unreadable(&self, why: String) -> crate::StoreError {
+        crate::StoreError { path: self.store.path.clone(), why }
+    }
+
+    /// Waits until everything is written that was asked for before, and says whether it is.
+    pub(crate) async fn flush(&self, patience: Duration) -> bool {
+        self.settled(Request::Flush, patience).await
+    }
+
+    /// The same, and nothing is remembered after it.
+    pub(crate) async fn close(&self, patience: Duration) -> bool {
+        self.settled(Request::Close, patience).await
+    }
+
+    /// Follows the timeline also while nothing is asked: other processes write to it too.
+    pub(crate) fn follow(&self) {
+        if !self.follows.swap(true, Ordering::Relaxed) {
+            // A cellar that is gone follows nothing.
+            let _gone = self.way().and_then(|way| way.send((Request::Look, None)).map_err(|_| gone()));
+        }
+    }
+
+    fn asked(&self, opening: &Opening, at: u64) -> Asked {
+        let call = &opening.call;
+        opening.asked(&self.cleaner, &self.bounds, self.who(&call.session, &call.agent, call.round, at))
+    }
+
+    fn judged(
+        &self,
+        opening: &Opening,
+        printed: Printed,
+        resend: Option<Resend>,
+        took: Duration,
+        at: u64,
+    ) -> (Ended, Report) {
+        let comes_back = printed.comes_back;
+        let observation = printed.of(&opening.call.call);
+        let told = Told {
+            asked: self.asked(opening, at),
+            diagnosis: diagnosed(&self.rules, &observation, comes_back),
+            nature: opening.nature,
+            said_ok: observation.outcome.said_ok(),
+            took_ms: Some(time::span_ms(took)),
+            resend,
+            observation: &observation,
+        };
+        let (mut ended, report) = told.judged(&self.cleaner, &self.bounds, self.bench.lang);
+        if is_guess(&report.diagnosis) {
+            ended.doubt();
+        }
+        (ended, report)
+    }
+
+    /// The name of an attempt in the record.
+    fn key(&self, opening: &Opening) -> Clean {
+        self.cleaner.name(attempt_id(&opening.call.id, opening.attempt).as_str(), NAME_MAX)
+    }
+
+    fn who(&self, session: &Session, agent: &str, round: Option<u64>, at: u64) -> Who {
+        let folder = match &self.store.folder {
+            Some(folder) => self.cleaner.line(&folder.to_string_lossy(), LINE_MAX),
+            None => Clean::default(),
+        };
+        Who {
+            host: Clean::from("sdk"),
+            hook: Clean::default(),
+            session: self.cleaner.name(session.as_str(), NAME_MAX),
+            agent: self.cleaner.name(agent, NAME_MAX),
+            cwd: folder.clone(),
+            place: folder,
+            owner: self.cleaner.line(&self.owner, 64),
+            hears: Hears::Everything,
+            round: round.map_or(Round::Unsaid, Round::Numbered),
+            at,
+        }
+    }
+
+    /// Whether a call is sent again where nothing is remembered, and how the timeline would tell of it.
+    fn without_memory(&self, ended: &Ended) -> Option<(Retry, Option<Retrying>)> {
+        let retry = retry_without_memory(&self.bench.retry, ended, ended.retry.as_ref()?)?;
+        let announced = match retry {
+            Retry::Again { wait, attempt, of, .. } => ended.finding.as_ref().map(|finding| Retrying {
+                who: ended.asked.who.clone(),
+                key: ended.asked.key.clone(),
+                attempt,
+                of: Some(of),
+                wait_ms: time::span_ms(wait),
+                because: finding.kind(),
+            }),
+            Retry::Stop { .. } => None,
+        };
+        Some((retry, announced))
+    }
+
+    /// Keeps an entry, and waits for what is said to it.
+    async fn keep(&self, entry: Entry, call: &Arc<CallInfo>) -> (Answer, Remembered) {
+        let patience = match self.is_stuck.load(Ordering::Relaxed) {
+            true => self.store.patience.min(STUCK),
+            false => self.store.patience,
+        };
+        let (reply, answer) = oneshot::channel();
+        let mut is_queued = false;
+        let asked = async {
+            self.send(Request::Keep(Box::new(entry), Arc::clone(call), reply)).await?;
+            is_queued = true;
+            answer.await.map_err(|_| gone())
+        };
+        match tokio::time::timeout(patience, asked).await {
+            Ok(Ok(answer)) => {
+                let remembered = answer.kept.clone().into();
+                (answer, remembered)
+            }
+            Ok(Err(why)) => (nothing_said(why.clone()), Remembered::Lost { why }),
+            Err(_) => {
+                self.is_stuck.store(true, Ordering::Relaxed);
+                let remembered = match is_queued {
+                    true => Remembered::Unanswered,
+                    false => Remembered::Lost { why: "too much waits to be written".to_owned() },
+                };
+                (nothing_said(String::new()), remembered)
+            }
+        }
+    }
+
+    /// Hands an entry down that nobody waits for. Where the queue is full it is lost: somebody is told of that by what is
+    /// waited for.
+    fn send_off(&self, entry: Entry) {
+        if let (Ok(place), Ok(way)) = (Arc::clone(&self.places).try_acquire_owned(), self.way()) {
+            let _gone = way.send((Request::Note(Box::new(entry)), Some(place)));
+        }
+    }
+
+    async fn settled(
+        &self,
+        request: impl FnOnce(oneshot::Sender<()>) -> Request,
+        patience: Duration,
+    ) -> bool {
+        if self.way.get().is_none() {
+            return true;
+        }
+        self.answered(request, patience).await.is_ok()
+    }
+
+    /// Asks, and waits for the answer.
+    async fn answered<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+        patience: Duration,
+    ) -> Result<T, String> {
+        let (reply, answer) = oneshot::channel();
+        let asked = async {
+            self.send(request(reply)).await?;
+            answer.await.map_err(|_| gone())
+        };
+        let late = |_| Err("the store did not answer in time".to_owned());
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(late)
+    }
+
+    /// Puts a request into the queue, when there is a place in it.
+    async fn send(&self, request: Request) -> Result<(), String> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| gone())?;
+        self.way()?.send((request, Some(place))).map_err(|_| gone())
+    }
+
+    /// The way to the cellar, which is opened where it is not.
+    fn way(&self) -> Result<&mpsc::Sender<Queued>, String> {
+        self.way.get_or_init(|| self.open()).as_ref().map_err(Clone::clone)
+    }
+
+    fn open(&self) -> Result<mpsc::Sender<Queued>, String> {
+        let tail = self.tail.lock().ok().and_then(|mut tail| tail.take()).ok_or_else(gone)?;
+        let cellar = Cellar {
+            store: self.store.clone(),
+            bench: self.bench.clone(),
+            cleaner: Arc::clone(&self.cleaner),
+            owner: self.owner.clone(),
+            follows: Arc::clone(&self.follows),
+            is_stuck: Arc::clone(&self.is_stuck),
+            tail,
+            known: self.known,
+        };
+        let (way, requests) = mpsc::channel();
+        thread::Builder::new()
+            .name("unstuck-cellar".to_owned())
+            .spawn(move || cellar.work(&requests))
+            .map(|_| way)
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stored").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+fn gone() -> String {
+    "the thread that writes it is gone".to_owned()
+}
+
+/// A call of the store as a record.
+fn record(life: &str, call: StoredCall) -> CallRecord {
+    // A state that only a newer version knows is not one that this one may invent.
+    let state = |word: &str| word.parse().unwrap_or(CallState::Pending);
+    let steps = LifeStep::all(life).into_iter();
+    CallRecord {
+        id: call.key.into(),
+        tool: call.tool,
+        state: state(&call.state),
+        trail: steps
+            .map(|step| RecordStep {
+                at: step.at.unwrap_or(call.asked_at),
+                state: state(&step.state),
+                note: step.note,
+            })
+            .collect(),
+    }
+}
+
+/// The call behind the name of an attempt, and which attempt it is.
+fn call_of(key: &str) -> (&str, u32) {
+    let numbered = key.rsplit_once('#').and_then(|(call, number)| Some((call, number.parse().ok()?)));
+    numbered.filter(|(_, number)| *number > 1).unwrap_or((key, 1))
+}

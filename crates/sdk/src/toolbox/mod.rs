@@ -1,0 +1,249 @@
+//! The toolbox: tools, and everything that makes calling them safe.
+
+mod approval;
+mod attempt;
+mod backstage;
+mod builder;
+mod carry;
+mod halted;
+mod hooks;
+mod installed;
+mod names;
+mod observed;
+mod wording;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::annotations::Annotations;
+use crate::bus::EventBus;
+use crate::call::{CallInfo, Session, ToolCall};
+use crate::ledger::Ledger;
+use crate::policy::Policy;
+use crate::record::CallRecord;
+use crate::result::CallResult;
+use crate::store::StoreError;
+use approval::Pending;
+use backstage::Backstage;
+use halted::Halted;
+use hooks::Plugged;
+use installed::Installed;
+use names::Names;
+
+pub use approval::PendingCall;
+pub use builder::{BuildError, ToolboxBuilder};
+#[cfg(feature = "tower")]
+pub(crate) use names::given;
+
+/// Tools, and everything that makes calling them safe. It is cheap to clone, and all clones are the same toolbox.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use serde_json::json;
+/// use unstuck::{Failure, ToolCall, ToolContext, Toolbox, tool_fn};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Half {
+///     number: i64,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), unstuck::BuildError> {
+/// let half = tool_fn("half", "Halves an even number.", |half: Half, _: ToolContext| async move {
+///     match half.number % 2 {
+///         0 => Ok(half.number / 2),
+///         _ => Err(Failure::expected("it is odd").recommend("ask for an even number")),
+///     }
+/// });
+/// let tools = Toolbox::builder().tool(half).build()?;
+///
+/// let result = tools.call(ToolCall::new("half", json!({ "number": 8 }))).await;
+/// assert_eq!(result.to_json(), json!({ "ok": true, "output": 4 }));
+///
+/// let result = tools.call(ToolCall::new("half", json!({ "number": "many" }))).await;
+/// assert_eq!(result.error_type(), Some("validation"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Toolbox {
+    inner: Arc<Inner>,
+}
+
+/// What all clones of a toolbox share.
+pub(crate) struct Inner {
+    pub(crate) tools: Vec<Arc<Installed>>,
+    pub(crate) hooks: Vec<Plugged>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) session: Session,
+    /// The name of the agent that asks where nobody says so.
+    pub(crate) main: Arc<str>,
+    pub(crate) ledger: Ledger,
+    pub(crate) bus: EventBus,
+    pub(crate) places: tokio::sync::Semaphore,
+    pub(crate) pending: Pending,
+    pub(crate) names: Names,
+    pub(crate) halted: Halted,
+    /// The calls that are under way.
+    pub(crate) running: TaskTracker,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) backstage: Backstage,
+}
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// What is known of it beside what it does.
+    pub annotations: Annotations,
+    /// The name models call it by.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The JSON schema of its arguments.
+    pub schema: Value,
+}
+
+impl Toolbox {
+    /// Begins with an empty one.
+    pub fn builder() -> ToolboxBuilder {
+        ToolboxBuilder::new()
+    }
+
+    /// Calls a tool. It never fails, panics or hangs: whatever happens becomes a result that the model can act on.
+    ///
+    /// Where the future is dropped, the tool is cancelled and the call recorded as interrupted.
+    pub async fn call(&self, call: ToolCall) -> CallResult {
+        let inner = Arc::clone(&self.inner);
+        self.inner.backstage.host(async move { carry::out(&inner, call).await }).await
+    }
+
+    /// The tools, as a model is told of them.
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        let define = |installed: &Arc<Installed>| ToolDefinition {
+            name: installed.name.to_string(),
+            description: installed.description.clone(),
+            schema: installed.described.clone(),
+            annotations: Annotations::clone(&installed.annotations),
+        };
+        self.inner.tools.iter().map(define).collect()
+    }
+
+    /// What happens, as it happens. With a store, what other processes write there is told as well.
+    pub fn events(&self) -> &EventBus {
+        self.inner.ledger.listened();
+        &self.inner.bus
+    }
+
+    /// The session of calls that name none.
+    pub fn session(&self) -> &Session {
+        &self.inner.session
+    }
+
+    /// The calls that wait for a person, of all sessions, the one that has waited for longest first.
+    pub fn pending(&self) -> Vec<PendingCall> {
+        self.inner.pending.all()
+    }
+
+    /// A person allows a call that is paused, as [`CallResult::call`] and [`pending`](Toolbox::pending) name it: it runs now.
+    ///
+    /// `None` where no such call waits.
+    pub async fn approve(&self, call: &CallInfo) -> Option<CallResult> {
+        let (inner, call) = (Arc::clone(&self.inner), call.clone());
+        self.inner.backstage.host(async move { approval::approve(&inner, &call).await }).await
+    }
+
+    /// A person does not allow a call that is paused; `why` is for the model.
+    ///
+    /// `None` where no such call waits.
+    pub async fn deny(&self, call: &CallInfo, why: impl Into<String>) -> Option<CallResult> {
+        let (inner, call, why) = (Arc::clone(&self.inner), call.clone(), why.into());
+        self.inner.backstage.host(async move { approval::deny(&inner, &call, why).await }).await
+    }
+
+    /// The user said something: a run that was halted may go on.
+    pub fn user_spoke(&self, session: &Session) {
+        self.inner.halted.lift(session);
+        self.inner.ledger.user_spoke(session, now());
+    }
+
+    /// The records of a session, oldest first; of very many the newest.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn records(&self, session: &Session) -> Result<Vec<CallRecord>, StoreError> {
+        let (inner, session) = (Arc::clone(&self.inner), session.clone());
+        self.inner.backstage.host(async move { inner.ledger.records(&session).await }).await
+    }
+
+    /// Takes up a session whose process is gone: calls that were in flight are sealed, and of each the model is told the truth.
+    ///
+    /// To be called before the first call of a session that goes on in another process: names that were given there are known
+    /// from then on. Without a store nothing outlives a process, and nothing is found.
+    ///
+    /// # Errors
+    /// Where the store cannot be used: what was in flight is not known then.
+    pub async fn resume(&self, session: &Session) -> Result<Vec<CallResult>, StoreError> {
+        let (inner, name) = (Arc::clone(&self.inner), session.clone());
+        let resumed = async move {
+            let orphans = inner.ledger.resume(&name).await?;
+            let records = inner.ledger.records(&name).await?;
+            inner.names.remember(&name, records.iter().map(|record| &record.id));
+            Ok::<_, StoreError>(orphans)
+        };
+        let orphans = self.inner.backstage.host(resumed).await?;
+        let lang = self.inner.policy.lang;
+        Ok(orphans.into_iter().map(|orphan| CallResult::orphaned(orphan, session, lang)).collect())
+    }
+
+    /// Ends everything: running tools are cancelled and recorded as interrupted, what waits to be written is written, and
+    /// subscribers come to the end of the events. Whatever is called afterwards is answered as `aborted`. It may be called twice,
+    /// and by a tool.
+    pub async fn shutdown(&self) {
+        self.inner.shutdown.cancel();
+        self.inner.running.close();
+        let policy = &self.inner.policy;
+        let grace = [policy.cancel_grace, policy.cancel_grace, policy.hook_timeout]
+            .into_iter()
+            .fold(Duration::from_secs(1), Duration::saturating_add);
+        let inner = Arc::clone(&self.inner);
+        // In a task of its own: a tool that calls this is among those that are waited for, and ends before it is done.
+        let ending = async move {
+            let _too_long = tokio::time::timeout(grace, inner.running.wait()).await;
+            inner.ledger.close(grace).await;
+            inner.bus.close();
+        };
+        self.inner.backstage.host(async move { drop(tokio::spawn(ending).await) }).await;
+    }
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.inner.tools.iter().map(|installed| &*installed.name).collect();
+        f.debug_struct("Toolbox").field("tools", &names).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        self.bus.close();
+    }
+}
+
+impl Inner {
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Installed>> {
+        self.tools.iter().find(|installed| &*installed.name == name)
+    }
+}
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, unstuck_wire::time::span_ms)
+}

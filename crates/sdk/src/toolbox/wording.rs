@@ -1,0 +1,76 @@
+//! What a model is told of a call that cannot even be looked at.
+
+use unstuck_judge::Lang;
+
+use crate::schema::{TooLarge, near};
+
+/// How many tools are named to somebody who asked for one that is not there.
+const NAMED: usize = 20;
+/// The most of a name that is quoted.
+const QUOTED: usize = 100;
+
+/// There is no such tool.
+pub(super) fn unknown_tool<'a>(
+    name: &str,
+    tools: impl Iterator<Item = &'a str> + Clone,
+    lang: Lang,
+) -> String {
+    let quoted: String = name.chars().take(QUOTED).flat_map(char::escape_debug).collect();
+    let listed = tools.clone().take(NAMED).map(|tool| format!("`{tool}`")).collect::<Vec<_>>();
+    let more = tools.clone().count().saturating_sub(NAMED);
+    let hint = near(name, tools);
+    match lang {
+        Lang::En => {
+            let hint = hint.map(|tool| format!(", did you mean `{tool}`?")).unwrap_or(".".to_owned());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("unknown tool `{quoted}`{hint} There are: {}{more}.", listed.join(", "))
+        }
+        Lang::Zh => {
+            let hint = hint.map(|tool| format!("，是否指 `{tool}`？")).unwrap_or("。".to_owned());
+            let more = if more > 0 { format!(" 等另外 {more} 个") } else { String::new() };
+            format!("没有工具 `{quoted}`{hint}可用工具：{}{more}。", listed.join("、"))
+        }
+    }
+}
+
+/// The arguments are too much for anybody.
+pub(super) fn too_large(tool: &str, why: TooLarge, lang: Lang) -> String {
+    match (why, lang) {
+        (TooLarge::Bytes(most), Lang::En) => format!(
+            "invalid arguments for `{tool}`: they are longer than {most} bytes; send less, or the path of a file"
+        ),
+        (TooLarge::Bytes(most), Lang::Zh) => {
+            format!("`{tool}` 的参数无效：长度超过 {most} 字节；请减少内容，或传文件路径")
+        }
+        (TooLarge::Depth(most), Lang::En) => {
+            format!("invalid arguments for `{tool}`: they are nested deeper than {most} levels; flatten them")
+        }
+        (TooLarge::Depth(most), Lang::Zh) => format!("`{tool}` 的参数无效：嵌套超过 {most} 层；请展平"),
+    }
+}
+
+/// The arguments are a text that is no JSON.
+pub(super) fn no_json(tool: &str, why: &str, lang: Lang) -> String {
+    match lang {
+        Lang::En => format!("invalid arguments for `{tool}`: they are no JSON: {why}"),
+        Lang::Zh => format!("`{tool}` 的参数无效：不是 JSON：{why}"),
+    }
+}
+
+/// A field that nobody knows is written almost like one that is missing.
+pub(super) fn misspelt(tool: &str, field: &str, meant: &str, lang: Lang) -> String {
+    match lang {
+        Lang::En => {
+            format!("invalid arguments for `{tool}`: unknown field `{field}`, did you mean `{meant}`?")
+        }
+        Lang::Zh => format!("`{tool}` 的参数无效：未知字段 `{field}`，是否指 `{meant}`？"),
+    }
+}
+
+/// What a model does first that has to do with a call of which nobody knows whether it did its work.
+pub(super) fn look_first(lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => "It may have done its work, or a part of it: look before you send it again.",
+        Lang::Zh => "它可能已经完成全部或部分工作：再次发送之前先检查。",
+    }
+}
