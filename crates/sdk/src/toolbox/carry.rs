@@ -55,11 +55,15 @@ pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
     let mut question = None;
     let mut repairs = Vec::new();
     if event.is_none() && !inner.hooks.is_empty() && !hooks::is_inside() {
+        let asked_for = Arc::clone(&call);
         match hooks::ask(inner, &mut call).await {
             Ruling::Run => {}
             Ruling::Deny(why) => event = Some(Event::Denied(why)),
             Ruling::Ask(words) => question = Some(words),
             Ruling::Supply(result) => event = Some(Event::Came(Ok(result))),
+        }
+        if event.is_none() && !Arc::ptr_eq(&asked_for, &call) {
+            event = measured(inner, &mut call);
         }
     }
     if event.is_none() {
@@ -134,6 +138,15 @@ fn introduce(inner: &Inner, call: ToolCall) -> (Arc<CallInfo>, Option<Event>) {
     (Arc::new(info), event)
 }
 
+/// Looks whether arguments that a hook rewrote are still for anybody to read.
+fn measured(inner: &Inner, call: &mut Arc<CallInfo>) -> Option<Event> {
+    let policy = &inner.policy;
+    let too_large = schema::size(call.input(), policy.max_input, policy.max_depth).err()?;
+    let text = wording::too_large(call.tool(), too_large, policy.lang);
+    *call = Arc::new(call.with_input(gist(call.input())));
+    Some(Event::Invalid { text, mistakes: Vec::new() })
+}
+
 /// What stands for arguments that nobody can read: what their fields are, and how long.
 fn gist(input: &Value) -> Value {
     let size = |value: &Value| match value {
@@ -159,12 +172,6 @@ fn validated(
     repairs: &mut Vec<String>,
 ) -> Option<Event> {
     let lang = inner.policy.lang;
-    if let Err(too_large) = schema::size(call.input(), inner.policy.max_input, inner.policy.max_depth) {
-        // A hook rewrote them.
-        let text = wording::too_large(call.tool(), too_large, lang);
-        *call = Arc::new(call.with_input(gist(call.input())));
-        return Some(Event::Invalid { text, mistakes: Vec::new() });
-    }
     let Some(installed) = installed else {
         let names = inner.tools.iter().map(|installed| &*installed.name);
         let text = wording::unknown_tool(call.tool(), names, lang);

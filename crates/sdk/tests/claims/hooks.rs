@@ -154,12 +154,26 @@ async fn the_ladder_counts_what_the_hooks_left_of_a_result() {
             for _ in 0..6 {
                 statuses.push(call(&tools, "work", json!({})).await.status());
             }
+            assert_eq!(statuses[0], Status::Failed, "{which}: {statuses:?}");
             assert_eq!(statuses.contains(&Status::Denied), is_refused, "{which}: {statuses:?}");
         }
     };
     let no = || Failure::expected(NO_RECORD);
     check(Ok(json!(1)), After::Fail(no()), true).await;
     check(Err(no()), After::Keep, true).await;
+}
+
+#[tokio::test]
+async fn arguments_that_a_hook_made_too_long_are_refused() {
+    let log = Log::default();
+    let tools = Toolbox::builder()
+        .tool(tool("echo", Annotations::new(), Ok))
+        .hook(rules("a", &log, Before::Rewrite(json!("x".repeat(2000)))))
+        .policy(Policy::default().max_input(1000))
+        .build()
+        .unwrap();
+    let result = call(&tools, "echo", json!("short")).await;
+    assert_eq!(result.error_type(), Some("validation"), "{result:?}");
 }
 
 #[tokio::test]
