@@ -136,7 +136,7 @@ async fn a_failure_keeps_what_it_knows_on_its_way_through_the_stack() {
         async move {
             match first {
                 true => {
-                    Err(Failure::expected("slow down").http_status(429).retry_after(Duration::from_secs(1)))
+                    Err(Failure::expected("not now").http_status(429).retry_after(Duration::from_secs(1)))
                 }
                 false => Ok("now"),
             }
