@@ -15,6 +15,9 @@ use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
 use unstuck_wire::clean::{Cleaner, Secrets};
 use unstuck_wire::hook::{self, Happened, Host, Reply, codex, generic};
+use unstuck_wire::mcp::{
+    self, Addition, EventStream, Framer, Id, Message, Piece, StreamStep, ToolCall, ToolResult,
+};
 use unstuck_wire::transcript::{self, Format, Reader};
 use unstuck_wire::{failure, recorded};
 
@@ -22,7 +25,7 @@ use unstuck_wire::{failure, recorded};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 9] = [
     ("diagnose", diagnose),
     ("fingerprints", fingerprints),
     ("shell", shell),
@@ -30,6 +33,8 @@ pub const TARGETS: [Target; 7] = [
     ("wire", wire),
     ("hook", hook),
     ("clean", clean),
+    ("events", events),
+    ("frames", frames),
 ];
 
 /// A regular expression is made when it is first needed; making it anew for each input would be all that is measured.
@@ -183,4 +188,108 @@ pub fn clean(data: &[u8]) {
     }
     let secrets: Secrets = cleaner.secrets_in(&data[..data.len().min(4096)]);
     let _ = secrets.cut(&text).len();
+}
+
+/// Any stream of events is read, the same way however it was cut, and no message is longer than allowed.
+pub fn events(data: &[u8]) {
+    let (piece, stream) = match data {
+        [piece, stream @ ..] => (usize::from(*piece).max(1), stream),
+        [] => (1, data),
+    };
+    let most = 512;
+    let read = |piece: usize| {
+        let mut reader = EventStream::new(most);
+        let mut messages = Vec::new();
+        for mut bytes in stream.chunks(piece) {
+            while let Some(step) = reader.read(&mut bytes) {
+                match step {
+                    StreamStep::Message(message) => messages.push(message),
+                    StreamStep::TooLong { .. } => return (messages, None),
+                }
+            }
+        }
+        let (id, retry) = (reader.last_id().map(str::to_owned), reader.retry());
+        (messages, Some((id, retry, reader.rest())))
+    };
+    let whole = read(usize::MAX);
+    assert_eq!(whole, read(piece), "a stream depends on how it was cut");
+    for message in &whole.0 {
+        assert!(message.len() <= most + 8 && !message.trim_ascii().is_empty(), "{}", message.len());
+    }
+}
+
+/// Any stream of frames is cut the same way however it came, and whatever is exchanged in a frame or added to it, what was JSON
+/// is JSON, and all else stays.
+pub fn frames(data: &[u8]) {
+    let (piece, stream) = match data {
+        [piece, stream @ ..] => (usize::from(*piece).max(1), stream),
+        [] => (1, data),
+    };
+    let most = 1024;
+    let cut = |piece: usize| {
+        let mut framer = Framer::new(most);
+        let mut pieces = Vec::new();
+        for bytes in stream.chunks(piece) {
+            framer.feed(bytes, |piece| pieces.push(piece));
+        }
+        pieces.extend(framer.finish().map(Piece::Frame));
+        pieces
+    };
+    let whole = cut(usize::MAX);
+    assert_eq!(whole, cut(piece), "frames depend on how they were cut");
+    assert_eq!(whole, cut(1), "frames depend on how they were cut");
+    for piece in whole {
+        match piece {
+            Piece::Frame(frame) => {
+                assert!(frame.len() <= most && !frame.trim_ascii().is_empty(), "{}", frame.len());
+                one_frame(&frame);
+            }
+            Piece::TooLong(part) | Piece::TooLongEnds(part) => {
+                assert!(part.len() <= 200, "{}", part.len());
+                let _ = (Id::in_beginning(&part), Id::in_end(&part));
+            }
+        }
+    }
+}
+
+fn one_frame(frame: &[u8]) {
+    let name = Id::text("another \"name\"");
+    let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
+    let was_json = json(frame);
+    let _ = mcp::depth(frame);
+    for changed in [mcp::renamed(frame, &name), mcp::rearranged(frame, r#"{"a":1}"#)].into_iter().flatten() {
+        assert_eq!(json(&changed).is_ok(), was_json.is_ok(), "{}", String::from_utf8_lossy(&changed));
+    }
+    if let (Some(renamed), Ok(mut was)) = (mcp::renamed(frame, &name), was_json) {
+        was["id"] = "another \"name\"".into();
+        assert_eq!(json(&renamed).ok(), Some(was), "something else has changed");
+    }
+    let id = match mcp::read(frame) {
+        Message::Request { id, params, .. } => {
+            let _ = params.and_then(ToolCall::of);
+            Some(id)
+        }
+        Message::Answer { id, came } => {
+            if let Ok(result) = came {
+                let _ = ToolResult::of(result);
+                let addition = Addition { text: "more".to_owned(), structured: Some(("more", json!(1))) };
+                let added = mcp::added(result, &addition);
+                let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+                assert_eq!(is_json(&added), is_json(result.get()), "{added}");
+            }
+            id
+        }
+        _ => None,
+    };
+    // A part of a message either does not tell its name, or tells the right one.
+    let mentions = frame.windows(4).filter(|part| part == br#""id""#).count();
+    if let (Some(id), 1) = (id, mentions) {
+        for at in 0..frame.len() {
+            let parts = [Id::in_beginning(&frame[..at]), Id::in_end(&frame[at..])];
+            parts
+                .into_iter()
+                .flatten()
+                .for_each(|told| assert_eq!(told, id, "{}", String::from_utf8_lossy(frame)));
+        }
+    }
 }

@@ -46,10 +46,30 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
                 target: "clean",
                 bytes: [part("stdout"), part("stderr"), part("text")].concat().into_bytes(),
             },
+            Seed { target: "events", bytes: of_event(line) },
+            Seed { target: "frames", bytes: of_frames(&part("text"), line) },
             Seed { target: "wire", bytes: line.into() },
         ]
     };
     rows.flat_map(of_row).collect()
+}
+
+/// Frames with a text and a line in them, after the size of the pieces.
+fn of_frames(text: &str, line: &str) -> Vec<u8> {
+    let text = Value::from(text);
+    format!(
+        "\u{7}{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"t\",\"arguments\":{line}}}}}\r\n\
+        {{\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{{ }},\"isError\":true}},\"id\":\"a\"}}\n\
+        {{\"jsonrpc\":\"2.0\",\"id\":1.0,\"result\":{line}}}\n[{line}]\n{line}"
+    )
+    .into_bytes()
+}
+
+/// A line as an event of a stream, after the size of the pieces.
+fn of_event(line: &str) -> Vec<u8> {
+    let (begins, ends) = line.split_at(line.floor_char_boundary(line.len() / 2));
+    format!("\u{7}: hi\r\n\r\nid: 7\nretry: 50\ndata: {begins}\ndata:{ends}\n\nevent: ping\ndata: 1\r\r")
+        .into_bytes()
 }
 
 /// Makes a seed of each payload in a file.

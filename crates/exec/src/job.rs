@@ -294,7 +294,7 @@ impl Job {
     ///
     /// The system says "not found" also for a script whose interpreter is missing and for a missing working directory;
     /// calling those a missing program would send the reader the wrong way.
-    fn not_started(&self, error: &io::Error) -> Ending {
+    pub(crate) fn not_started(&self, error: &io::Error) -> Ending {
         // Some systems look for it in a folder of the search path, and then the folder is what they complain about.
         if self.program.is_empty() {
             return Ending::NotFound;

@@ -1,9 +1,10 @@
-//! The hands: runs a command once and tells how it ended.
+//! The hands: runs a command once and tells how it ended, or starts one that works beside us.
 //!
 //! This is the only crate that starts processes. It puts no shell in between, keeps no output (the sink decides what is
 //! worth keeping, so memory stays flat however much is printed), and judges nothing.
 
 pub mod alive;
+mod companion;
 mod job;
 // Built for tests everywhere, so that the fallback does not rot where nobody uses it.
 #[cfg(any(test, not(unix)))]
@@ -19,6 +20,7 @@ use portable as platform;
 #[cfg(unix)]
 use unix as platform;
 
+pub use companion::Companion;
 pub use job::{Ending, Job, Run, Stream};
 pub use stop::Stop;
 #[cfg(unix)]

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::companion::Companion;
 use crate::job::{Audience, Ending, Job, Limit, Run, Stream};
 use crate::stop::Stop;
 
@@ -16,6 +17,32 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Chunks under way between a reader and the sink: enough to keep both busy, little enough to keep memory flat.
 const UNDER_WAY: usize = 16;
+
+/// Starts `job` as a companion. An error means that it was not started.
+pub(crate) fn accompany(job: &Job, ended: impl FnOnce(Ending) + Send + 'static) -> io::Result<Companion> {
+    let mut child = job.piped().spawn()?;
+    let companion = Companion::of(&mut child)?;
+    let (stop, grace) = (job.stop.clone(), job.grace);
+    thread::spawn(move || {
+        let mut kill_at = None;
+        let ending = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break ending(status),
+                Ok(None) => thread::sleep(LOOK),
+                Err(error) => break Ending::NotExecutable(error.to_string()),
+            }
+            if stop.as_ref().is_some_and(Stop::is_stopped) {
+                // Its input is closed by whoever stops it; there is nothing gentler here than that.
+                let at = *kill_at.get_or_insert_with(|| Instant::now() + grace);
+                if at <= Instant::now() {
+                    let _it_may_have_ended = child.kill();
+                }
+            }
+        };
+        ended(ending);
+    });
+    Ok(companion)
+}
 
 /// Runs `job` to its end, and does `meanwhile` while it works. An error means that it was not started.
 pub(crate) fn run(
@@ -73,13 +100,18 @@ pub(crate) fn run(
             drop(child.kill());
         }
     }
-    let ending = match ended.and_then(|(status, _)| status.code()) {
+    let ending = match ended {
         _ if timed_out => Ending::TimedOut,
-        Some(code) => Ending::Exited(code),
-        None => Ending::NotExecutable("it ended without an exit code".to_owned()),
+        Some((status, _)) => ending(status),
+        None => Ending::NotExecutable("it ended, and nobody saw how".to_owned()),
     };
     let input_used = job.watches_input() && !io::stdin().is_terminal();
     Ok(Run { ending, took: started.elapsed(), input_used, asked_to_end: stopped })
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    let unsaid = || Ending::NotExecutable("it ended without an exit code".to_owned());
+    status.code().map_or_else(unsaid, Ending::Exited)
 }
 
 fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stream, Vec<u8>)>) {

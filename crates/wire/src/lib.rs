@@ -9,6 +9,7 @@ pub mod clean;
 pub mod failure;
 pub mod hook;
 mod json;
+pub mod mcp;
 pub mod recorded;
 pub mod redact;
 pub mod report;

@@ -112,6 +112,23 @@ impl Keeper {
         (ending, asked_to_end, self.terminal)
     }
 
+    /// The same, and afterwards those whom it left behind are asked to end, too.
+    pub(super) fn keep_all(self) -> (Ending, bool, Terminal) {
+        let (group, grace) = (self.group, self.grace);
+        let kept = self.keep();
+        if kin::lives(group) {
+            let kill_at = Instant::now() + grace;
+            for signal in [Signal::SIGTERM, Signal::SIGCONT] {
+                let _nobody_left_is_no_error = killpg(group, signal);
+            }
+            while kin::lives(group) && !is_past(kill_at) {
+                std::thread::sleep(GROUP_LOOK);
+            }
+            let _nobody_left_is_no_error = killpg(group, Signal::SIGKILL);
+        }
+        kept
+    }
+
     /// Looks once whether the child ended; one that merely stopped is dealt with.
     fn look(&mut self) -> Option<Ending> {
         match self.child.try_wait() {

@@ -5,6 +5,7 @@
 //! Ctrl-C nor the time limit may wait for that.
 
 mod child_side;
+mod companion;
 mod console;
 mod intake;
 mod keeper;
@@ -37,6 +38,7 @@ use pump::Pump;
 use signals::Signals;
 use terminal::Terminal;
 
+pub(crate) use companion::accompany;
 pub use watch::Watch;
 
 /// Runs `job` to its end, and does `meanwhile` while it is started and works. An error means that it was not started.

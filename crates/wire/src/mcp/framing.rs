@@ -1,0 +1,114 @@
+//! Lines of any length, in pieces of any length. What is held is bounded, whatever comes.
+
+use memchr::{memchr, memchr2};
+
+/// Cuts what comes into frames: one to a line, blank lines left out.
+#[derive(Debug)]
+pub struct Framer {
+    held: Vec<u8>,
+    most: usize,
+    /// The line is too long already: the rest of it goes, too.
+    is_skipping: bool,
+    /// What came last of it.
+    tail: Vec<u8>,
+}
+
+/// What was cut off.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A frame, without its line end.
+    Frame(Vec<u8>),
+    /// The beginning of a line that is longer than anything that is taken. The rest of it is left out.
+    TooLong(Vec<u8>),
+    /// The end of that line, once it has one.
+    TooLongEnds(Vec<u8>),
+}
+
+/// So much is shown of a line that is too long.
+const SHOWN: usize = 200;
+
+impl Framer {
+    /// Takes lines of at most so many bytes.
+    pub fn new(most: usize) -> Framer {
+        Framer { held: Vec::new(), most, is_skipping: false, tail: Vec::new() }
+    }
+
+    /// Takes in what came, and hands on what is complete.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Piece)) {
+        while let Some(end) = memchr(b'\n', bytes) {
+            self.take(&bytes[..end], &mut each);
+            bytes = &bytes[end + 1..];
+            if std::mem::take(&mut self.is_skipping) {
+                each(Piece::TooLongEnds(std::mem::take(&mut self.tail)));
+            } else {
+                let frame = std::mem::take(&mut self.held);
+                if !frame.trim_ascii().is_empty() {
+                    each(Piece::Frame(frame));
+                }
+            }
+        }
+        self.take(bytes, &mut each);
+    }
+
+    /// Nothing more comes. A last line without an end is one all the same.
+    pub fn finish(&mut self) -> Option<Vec<u8>> {
+        let rest = std::mem::take(&mut self.held);
+        (!rest.trim_ascii().is_empty()).then_some(rest)
+    }
+
+    fn take(&mut self, bytes: &[u8], each: &mut impl FnMut(Piece)) {
+        if self.is_skipping {
+            self.keep_tail(bytes);
+            return;
+        }
+        if self.held.len() + bytes.len() <= self.most {
+            self.held.extend_from_slice(bytes);
+            return;
+        }
+        self.is_skipping = true;
+        let mut begins = std::mem::take(&mut self.held);
+        self.tail.clear();
+        self.keep_tail(&begins);
+        self.keep_tail(bytes);
+        begins.extend_from_slice(&bytes[..bytes.len().min(SHOWN)]);
+        begins.truncate(SHOWN);
+        begins.shrink_to_fit();
+        each(Piece::TooLong(begins));
+    }
+
+    fn keep_tail(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(SHOWN)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(SHOWN));
+    }
+}
+
+/// How deep lists and objects lie in each other, at most, as far as brackets tell. It reads any bytes.
+pub fn depth(frame: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut at = 0;
+    while let Some(byte) = frame.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at = end_of_string(frame, at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    deepest
+}
+
+/// Where the quote stands that ends the string which begins here.
+pub(super) fn end_of_string(frame: &[u8], mut at: usize) -> usize {
+    while let Some(found) = frame.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if frame[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    frame.len()
+}

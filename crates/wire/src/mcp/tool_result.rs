@@ -1,0 +1,172 @@
+//! What came of the call of a tool, and how something is said with it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::fields::Fields;
+
+/// A result that is larger is not read for its words, but taken as it stands.
+const READ_MAX: usize = 1024 * 1024;
+
+/// What came of the call of a tool, as far as it is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult<'a> {
+    /// Is the call over? One that waits for more, or goes on as a task, is none of our business yet.
+    pub is_complete: bool,
+    /// Did the tool fail, in its own words?
+    pub is_error: bool,
+    /// Did the server send a result in a structure of its own?
+    pub has_structure: bool,
+    /// What it says, in words. Of a very large one that was no failure: its JSON.
+    pub words: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct WireBlock<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    resource: Option<WireResource<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireResource<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+}
+
+impl<'a> ToolResult<'a> {
+    /// Reads the result of `tools/call`.
+    pub fn of(result: &'a RawValue) -> ToolResult<'a> {
+        let Some(fields) = Fields::of(result) else {
+            return ToolResult {
+                is_complete: true,
+                is_error: false,
+                has_structure: false,
+                words: Cow::Borrowed(result.get()),
+            };
+        };
+        let is_error = fields.truth("isError") == Some(true);
+        let structure = fields.get("structuredContent").filter(|structure| structure.get() != "null");
+        let words = match result.get().len() > READ_MAX && !is_error {
+            true => Cow::Borrowed(result.get()),
+            false => fields.get("content").map(in_words).unwrap_or_default(),
+        };
+        let words = match (words.trim().is_empty(), structure) {
+            (true, Some(structure)) => Cow::Borrowed(structure.get()),
+            (true, None) | (false, _) => words,
+        };
+        ToolResult {
+            is_complete: fields.text("resultType").is_none_or(|kind| kind == "complete"),
+            is_error,
+            has_structure: structure.is_some_and(|structure| structure.get().starts_with('{')),
+            words,
+        }
+    }
+}
+
+/// The texts of a content, one after the other.
+fn in_words(content: &RawValue) -> Cow<'_, str> {
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts = blocks.into_iter().filter_map(|block| {
+        let block: WireBlock<'_> = serde_json::from_str(block.get()).ok()?;
+        block.text.or(block.resource.and_then(|resource| resource.text))
+    });
+    let texts: Vec<Cow<'_, str>> = texts.collect();
+    match <[_; 1]>::try_from(texts) {
+        Ok([only]) => only,
+        Err(texts) => Cow::Owned(texts.join("\n")),
+    }
+}
+
+/// An error of the protocol in the place of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RpcError {
+    /// Its number.
+    pub code: i64,
+    /// Its words.
+    pub message: String,
+    /// What else it says.
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// Reads an error.
+    pub fn of(error: &RawValue) -> RpcError {
+        let fields = Fields::of(error);
+        let field = |name| fields.as_ref().and_then(|fields| fields.get(name));
+        RpcError {
+            code: field("code").and_then(|code| code.get().parse().ok()).unwrap_or(0),
+            message: fields
+                .as_ref()
+                .and_then(|fields| fields.text("message"))
+                .map(Into::into)
+                .unwrap_or_default(),
+            data: field("data").and_then(|data| serde_json::from_str(data.get()).ok()),
+        }
+    }
+
+    /// Is it the failure of a call, and no more? Of other numbers the protocol says what a client has to do about them: those
+    /// are for the client alone.
+    pub fn is_plain_failure(&self) -> bool {
+        match self.code {
+            -32603 | -32602 | -32019..=-32000 => true,
+            -32768..=-32000 => false,
+            _ => true,
+        }
+    }
+}
+
+/// What is said with a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Addition {
+    /// As a text of its own, the last one.
+    pub text: String,
+    /// As a field of the server's own structure, where that is free to have more fields.
+    pub structured: Option<(&'static str, Value)>,
+}
+
+/// The JSON text of a result with something added; all that was there stays as it came.
+pub fn added(result: &RawValue, addition: &Addition) -> String {
+    let Some(fields) = Fields::of(result) else { return result.get().to_owned() };
+    let block = serde_json::json!({ "type": "text", "text": addition.text }).to_string();
+    let mut out = String::with_capacity(result.get().len() + block.len() * 2);
+    let mut has_content = false;
+    out.push('{');
+    for (name, value) in &fields.0 {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&Value::from(&**name).to_string());
+        out.push(':');
+        match (&**name, &addition.structured) {
+            ("content", _) if value.get().starts_with('[') => {
+                has_content = true;
+                out.push_str(&with_last(value.get(), ']', &block));
+            }
+            ("structuredContent", Some((field, more))) if value.get().starts_with('{') => {
+                let field = format!("{}:{more}", Value::from(*field));
+                out.push_str(&with_last(value.get(), '}', &field));
+            }
+            _ => out.push_str(value.get()),
+        }
+    }
+    if !has_content {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&format!("\"content\":[{block}]"));
+    }
+    out.push('}');
+    out
+}
+
+/// A list or an object with one more at its end.
+fn with_last(json: &str, bracket: char, more: &str) -> String {
+    let open = json.strip_suffix(bracket).unwrap_or(json).trim_end();
+    let between = if open.len() > 1 { "," } else { "" };
+    format!("{open}{between}{more}{bracket}")
+}
