@@ -24,6 +24,8 @@ pub struct Annotations {
     pub(crate) nature: Option<Nature>,
     pub(crate) is_destructive: bool,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) retries: Option<u8>,
+    pub(crate) is_unchecked: bool,
     pub(crate) loop_key: Option<LoopKey>,
     pub(crate) ok_is_data: bool,
     pub(crate) blocks: bool,
@@ -79,6 +81,18 @@ impl Annotations {
         Annotations { timeout: Some(limit), ..self }
     }
 
+    /// The most retries of a failure of this tool that may be retried at all; 0 for none. It goes before
+    /// [`Policy::retries`](crate::Policy::retries).
+    pub fn retries(self, retries: u8) -> Annotations {
+        Annotations { retries: Some(retries), ..self }
+    }
+
+    /// Its arguments are passed on as they are: somebody else checks them. Its schema is shown to models and not read, so one
+    /// that nobody can read does no harm.
+    pub fn unchecked(self) -> Annotations {
+        Annotations { is_unchecked: true, ..self }
+    }
+
     /// What makes two calls the same, where not all arguments do: a request id, a page size, a comment.
     ///
     /// ```
@@ -131,6 +145,8 @@ impl fmt::Debug for Annotations {
             .field("nature", &self.nature)
             .field("is_destructive", &self.is_destructive)
             .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .field("is_unchecked", &self.is_unchecked)
             .field("loop_key", &self.loop_key.is_some())
             .field("ok_is_data", &self.ok_is_data)
             .field("blocks", &self.blocks)

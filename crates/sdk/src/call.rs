@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -138,6 +139,7 @@ pub struct ToolCall {
     pub(crate) agent: Option<String>,
     pub(crate) id: Option<CallId>,
     pub(crate) round: Option<u64>,
+    pub(crate) retry_within: Option<Duration>,
     /// Where the text of the arguments breaks.
     pub(crate) broken: Option<String>,
 }
@@ -145,7 +147,16 @@ pub struct ToolCall {
 impl ToolCall {
     /// A call of `tool` with `input`.
     pub fn new(tool: impl Into<String>, input: Value) -> ToolCall {
-        ToolCall { tool: tool.into(), input, session: None, agent: None, id: None, round: None, broken: None }
+        ToolCall {
+            tool: tool.into(),
+            input,
+            session: None,
+            agent: None,
+            id: None,
+            round: None,
+            retry_within: None,
+            broken: None,
+        }
     }
 
     /// A call as most models write it: the arguments are a text. Where that is no JSON, the model is told where it breaks; an empty
@@ -188,6 +199,12 @@ impl ToolCall {
     pub fn round(self, round: u64) -> ToolCall {
         ToolCall { round: Some(round), ..self }
     }
+
+    /// No retry begins later than so long after the call was asked for: whoever asked does not wait for longer. Unlike
+    /// [`Policy::deadline`](crate::Policy::deadline) it cuts no attempt that runs.
+    pub fn retry_within(self, limit: Duration) -> ToolCall {
+        ToolCall { retry_within: Some(limit), ..self }
+    }
 }
 
 impl fmt::Display for ToolCall {
@@ -203,7 +220,10 @@ pub struct CallInfo {
     pub(crate) id: CallId,
     pub(crate) session: Session,
     pub(crate) agent: Arc<str>,
+    /// The call as it is recorded, compared and judged.
     pub(crate) call: Arc<Call>,
+    /// How much of the tool's name there is the namespace of the toolbox.
+    pub(crate) prefix: usize,
     pub(crate) round: Option<u64>,
     pub(crate) annotations: Arc<Annotations>,
 }
@@ -216,6 +236,7 @@ impl From<ToolCall> for CallInfo {
             session: call.session.unwrap_or_default(),
             agent: call.agent.unwrap_or_else(|| "main".to_owned()).into(),
             call: Arc::new(Call::new(call.tool, call.input)),
+            prefix: 0,
             round: call.round,
             annotations: Arc::default(),
         }
@@ -238,14 +259,19 @@ impl CallInfo {
         &self.agent
     }
 
-    /// The tool.
+    /// The tool, as models call it.
     pub fn tool(&self) -> &str {
+        self.call.tool.get(self.prefix..).unwrap_or(&self.call.tool)
+    }
+
+    /// The tool, as it is recorded: with the [namespace](crate::ToolboxBuilder::namespace) of its toolbox before its name.
+    pub fn recorded_as(&self) -> &str {
         &self.call.tool
     }
 
     /// The same call with other arguments.
     pub(crate) fn with_input(&self, input: Value) -> CallInfo {
-        CallInfo { call: Arc::new(Call::new(self.tool(), input)), ..self.clone() }
+        CallInfo { call: Arc::new(Call::new(self.recorded_as(), input)), ..self.clone() }
     }
 
     /// What is known of the tool.

@@ -38,6 +38,10 @@ pub(crate) struct Account {
     pub(crate) recommendations: Vec<String>,
     pub(crate) http_status: Option<u16>,
     pub(crate) retry_after: Option<Duration>,
+    pub(crate) passes: bool,
+    pub(crate) nothing_done: bool,
+    pub(crate) goes_on: bool,
+    pub(crate) not_again: bool,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     pub(crate) data: Option<Value>,
@@ -142,6 +146,10 @@ impl Failure {
             recommendations: Vec::new(),
             http_status: None,
             retry_after: None,
+            passes: false,
+            nothing_done: false,
+            goes_on: false,
+            not_again: false,
             stdout: Vec::new(),
             stderr: Vec::new(),
             data: None,
@@ -171,6 +179,35 @@ impl Failure {
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Failure {
         self.0.retry_after = Some(wait);
+        self
+    }
+
+    /// It passes by itself, although nobody says when: the same call may work later.
+    #[must_use]
+    pub fn passes(mut self) -> Failure {
+        self.0.passes = true;
+        self
+    }
+
+    /// It is certain that nothing was done: the work was never begun, or undone. Even a tool that writes may be sent again then,
+    /// where the cause passes by itself.
+    #[must_use]
+    pub fn nothing_done(mut self) -> Failure {
+        self.0.nothing_done = true;
+        self
+    }
+
+    /// The toolbox does not send it again by itself, whatever the cause: whoever asked is told at once, also when it may work.
+    #[must_use]
+    pub fn not_again(mut self) -> Failure {
+        self.0.not_again = true;
+        self
+    }
+
+    /// Sent again, it goes on where it stopped instead of starting over, so that nothing is done twice.
+    #[must_use]
+    pub fn goes_on(mut self) -> Failure {
+        self.0.goes_on = true;
         self
     }
 

@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
+use unstuck_judge::Kind;
 
 use crate::call::CallInfo;
 use crate::failure::Failure;
@@ -37,6 +39,22 @@ pub enum After {
     Replace(Value),
     /// It failed, whatever the tool said.
     Fail(Failure),
+}
+
+/// The next attempt at a call that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Next {
+    /// Which one it will be, counted from 1.
+    pub attempt: u32,
+    /// How many there are at most.
+    pub of: u32,
+    /// After how long it begins.
+    pub wait: Duration,
+    /// Why the one before failed.
+    pub kind: Kind,
+    /// The line that shows it.
+    pub line: String,
 }
 
 /// What came of an attempt, as hooks see it.
@@ -92,6 +110,12 @@ pub trait Hook: Send + Sync + 'static {
         let _ = (call, attempted);
         async { After::Keep }
     }
+
+    /// The call will be sent again. Nobody waits for what is done here: the wait begins at once. Of one call they come in order.
+    fn retrying(&self, call: Arc<CallInfo>, next: Next) -> impl Future<Output = ()> + Send {
+        let _ = (call, next);
+        async {}
+    }
 }
 
 /// What a hook answers, of whatever type it is.
@@ -101,6 +125,7 @@ pub(crate) type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub(crate) trait AnyHook: Send + Sync {
     fn ask(self: Arc<Self>, call: Arc<CallInfo>) -> Answer<Before>;
     fn tell(self: Arc<Self>, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> Answer<After>;
+    fn announce(self: Arc<Self>, call: Arc<CallInfo>, next: Next) -> Answer<()>;
 }
 
 impl<H: Hook> AnyHook for H {
@@ -110,5 +135,9 @@ impl<H: Hook> AnyHook for H {
 
     fn tell(self: Arc<Self>, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> Answer<After> {
         Box::pin(async move { self.after(call, attempted).await })
+    }
+
+    fn announce(self: Arc<Self>, call: Arc<CallInfo>, next: Next) -> Answer<()> {
+        Box::pin(async move { self.retrying(call, next).await })
     }
 }

@@ -31,6 +31,7 @@ pub struct Policy {
     pub(crate) modes: Modes,
     pub(crate) lang: Lang,
     pub(crate) repairs: bool,
+    pub(crate) is_lenient: bool,
 }
 
 impl Default for Policy {
@@ -50,6 +51,7 @@ impl Default for Policy {
             modes: Modes::all(Mode::Enforce),
             lang: Lang::En,
             repairs: false,
+            is_lenient: false,
         }
     }
 }
@@ -129,5 +131,12 @@ impl Policy {
     /// what was changed.
     pub fn repair_arguments(self) -> Policy {
         Policy { repairs: true, ..self }
+    }
+
+    /// Only clear mistakes in arguments are answered: a field that has to be there is missing, or a value is of a type that
+    /// cannot be meant. All else is left to the tool, for tools that check their arguments themselves and may read more than
+    /// their schema says: texts for numbers, `null` for nothing, fields that the schema does not name.
+    pub fn lenient_arguments(self) -> Policy {
+        Policy { is_lenient: true, ..self }
     }
 }

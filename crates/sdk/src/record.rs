@@ -96,7 +96,7 @@ impl Records {
         let name = (call.session.clone(), call.id.clone(), attempt);
         kept.open.insert(name.clone(), number);
         let trail = Trail { asked_at: at, began_at: None, more: Vec::new(), ended: None };
-        kept.all.push_back(Line { name, tool: call.tool().to_owned(), trail });
+        kept.all.push_back(Line { name, tool: call.recorded_as().to_owned(), trail });
     }
 
     /// It goes on to another state.

@@ -99,7 +99,8 @@ impl CallResult {
     }
 
     /// What is true of a call whose process is gone.
-    pub(crate) fn orphaned(orphan: Orphan, session: &Session, lang: Lang) -> CallResult {
+    pub(crate) fn orphaned(orphan: Orphan, session: &Session, namespace: &str, lang: Lang) -> CallResult {
+        let prefix = if orphan.tool.starts_with(namespace) { namespace.len() } else { 0 };
         let call = Arc::new(Call::new(orphan.tool, Value::Null));
         let observation =
             Printed { merged: orphan.text.clone().into_bytes(), ..Printed::nothing(Outcome::Interrupted) };
@@ -110,6 +111,7 @@ impl CallResult {
             session: session.clone(),
             agent: "main".into(),
             call,
+            prefix,
             round: None,
             annotations: Arc::default(),
         };

@@ -29,6 +29,9 @@ pub struct Store {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
     pub(crate) secrets: Vec<String>,
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) door: &'static str,
+    pub(crate) waits: bool,
 }
 
 /// The store cannot be read. Calls go on without it all the same.
@@ -42,7 +45,16 @@ pub struct StoreError {
 impl Store {
     /// The store in this folder. It is made when it is first needed, and readable by its owner alone.
     pub fn at(path: impl Into<PathBuf>) -> Store {
-        Store { path: path.into(), patience: PATIENCE, folder: None, home: None, secrets: Vec::new() }
+        Store {
+            path: path.into(),
+            patience: PATIENCE,
+            folder: None,
+            home: None,
+            secrets: Vec::new(),
+            variables: Vec::new(),
+            door: "sdk",
+            waits: true,
+        }
     }
 
     /// How long a call may wait for the store, before it runs and after it.
@@ -66,6 +78,36 @@ impl Store {
         self
     }
 
+    /// The environment of the process: values of variables whose names say that they are secret are never written.
+    ///
+    /// ```
+    /// use unstuck::Store;
+    ///
+    /// let store = Store::at("/var/lib/agent").variables(std::env::vars());
+    /// ```
+    pub fn variables(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Store {
+        self.variables.extend(variables);
+        self
+    }
+
+    /// By which way calls come, as the record names it; `sdk` where nobody says.
+    pub fn door(self, door: &'static str) -> Store {
+        Store { door, ..self }
+    }
+
+    /// Calls do not wait for the disk while there is nothing they could be told: what happens in a session is written behind them,
+    /// in order, as long as nothing is known to fail in it and nothing was to be said. The first call of each session waits, to learn
+    /// that. A failure waits for its answer, and after it all calls of its session wait, until what failed has worked. What is said
+    /// to a call that did not wait is told with the next one.
+    ///
+    /// What is given up: what only earlier sessions know is told with a failure instead of before it, what another process
+    /// records in the same session is not seen before something fails here, and a process that is killed takes along what it had not
+    /// written yet. [`Toolbox::shutdown`](crate::Toolbox::shutdown) writes all of it. Where more waits to be written than there is room
+    /// for, calls wait for a place; nothing is dropped as long as the store moves on.
+    pub fn without_waiting(self) -> Store {
+        Store { waits: false, ..self }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -74,7 +116,8 @@ impl Store {
     /// What cuts secrets out of everything that is kept.
     pub(crate) fn cleaner(&self) -> Cleaner {
         let secrets = self.secrets.iter().map(|secret| ("SECRET".to_owned(), secret.clone()));
-        Cleaner::new(self.home.as_deref().and_then(Path::to_str), secrets)
+        let all = secrets.chain(self.variables.iter().cloned());
+        Cleaner::new(self.home.as_deref().and_then(Path::to_str), all)
     }
 }
 
@@ -86,6 +129,8 @@ impl fmt::Debug for Store {
             .field("patience", &self.patience)
             .field("folder", &self.folder)
             .field("home", &self.home)
+            .field("door", &self.door)
+            .field("waits", &self.waits)
             .finish_non_exhaustive()
     }
 }

@@ -19,7 +19,9 @@ use crate::root::{self, Root};
 /// The log is folded into the database when it is longer than this. More makes the fold rarer, and with it the two flushes
 /// it takes; less makes the log shorter to read for every process that finds itself alone, because such a process reads all
 /// of it.
-const LONGEST_LOG: u64 = 1024 * 1024;
+pub(crate) const LONGEST_LOG: u64 = 1024 * 1024;
+/// The same while one process keeps very much at once: it would fold after every transaction, and wait for the disk each time.
+pub(crate) const LONGEST_LOG_OF_MANY: u64 = 16 * 1024 * 1024;
 /// How long a fold may wait for those who read. Whoever comes next can do it as well.
 const FOLD_PATIENCE: Duration = Duration::from_millis(20);
 /// More statements than there are.
@@ -90,9 +92,9 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
 ///
 /// SQLite's own way of doing this never empties the log here: it takes a second transaction of the same process to begin
 /// it anew, and a short process makes only one.
-pub(crate) fn fold_if_long(connection: &Connection, path: &Path, patience: Duration) {
+pub(crate) fn fold_if_long(connection: &Connection, path: &Path, patience: Duration, longest: u64) {
     let [_, log, _] = parts(path);
-    if fs::metadata(log).is_ok_and(|log| log.len() > LONGEST_LOG) {
+    if fs::metadata(log).is_ok_and(|log| log.len() > longest) {
         let _somebody_else_will = fold(connection, FOLD_PATIENCE.min(patience));
         let _it_was_set_before = connection.busy_timeout(patience);
     }

@@ -16,6 +16,7 @@ use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
 use unstuck_wire::report::Report;
 
 use crate::safe::SafeNote;
+use crate::server::ServerNote;
 
 /// The most that is kept of a name from outside.
 pub const NAME_MAX: usize = 160;
@@ -527,4 +528,6 @@ pub enum Entry {
     OwnFault(OwnFault),
     /// Something was done in the safe.
     Safe(SafeNote),
+    /// Something happened to a server that offers tools.
+    Server(ServerNote),
 }

@@ -67,6 +67,24 @@ vocabulary! {
         SnapshotRestored = "snapshot:restored",
         /// A snapshot is gone. `{snapshot, why, text}`
         SnapshotRemoved = "snapshot:removed",
+        /// A server that offers tools was started. `{server, pid, command}`
+        ServerStarted = "server:started",
+        /// It ended. `{server, text, code, stderr}`
+        ServerExited = "server:exited",
+        /// It was started again. `{server, attempt, waited_ms}`
+        ServerRestarted = "server:restarted",
+        /// It is left alone, and calls are answered without it. `{server, why, for_ms}`
+        ServerGaveUp = "server:gave_up",
+        /// It answers again after it was left alone. `{server}`
+        ServerRecovered = "server:recovered",
+        /// It runs and does not answer. `{server, text, waited_ms}`
+        ServerUnresponsive = "server:unresponsive",
+        /// It sent something that is no message. `{server, beginning, why}`
+        ServerNoise = "server:noise",
+        /// It offers other tools than the last time. `{server, severity, added, removed, changed, counts}`
+        ServerToolsChanged = "server:tools_changed",
+        /// It wrote something to standard error. `{server, lines}`
+        ServerRemark = "server:remark",
     }
 }
 
@@ -95,7 +113,16 @@ impl EventType {
             | EventType::LessonRegressed
             | EventType::Alert
             | EventType::SnapshotFailed
-            | EventType::SnapshotRemoved => Channel::Monitor,
+            | EventType::SnapshotRemoved
+            | EventType::ServerStarted
+            | EventType::ServerExited
+            | EventType::ServerRestarted
+            | EventType::ServerGaveUp
+            | EventType::ServerRecovered
+            | EventType::ServerUnresponsive
+            | EventType::ServerNoise
+            | EventType::ServerToolsChanged
+            | EventType::ServerRemark => Channel::Monitor,
             EventType::Ask | EventType::Halt => Channel::Control,
         }
     }

@@ -116,8 +116,11 @@ impl Store {
             self.paged(&sql, &bounds, only, read, |(call, text)| each(Exported::Call(call, text)))?;
         }
         if selection.events {
-            let wanted =
-                Wanted { session: bounds.session, from: Some(bounds.from.unsigned_abs()), channel: None };
+            let wanted = Wanted {
+                session: bounds.session,
+                from: Some(bounds.from.unsigned_abs()),
+                ..Wanted::default()
+            };
             let (after, up_to) =
                 (Bookmark(bounds.after.unsigned_abs()), Bookmark(bounds.up_to.unsigned_abs()));
             self.events(&wanted, after, up_to, |event| each(Exported::Event(event)))?;

@@ -20,10 +20,14 @@ use crate::root::Root;
 use crate::scanned::{self, Scanned};
 use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
+use crate::standing;
 use crate::store::Store;
 
 /// How many waiting lines one short process takes in.
 const AT_ONCE: usize = 200;
+
+/// So many entries at once are many: more come at once.
+const MANY: usize = 32;
 
 /// How long to wait for other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,14 @@ pub struct Patience {
     pub before: Duration,
     /// After it.
     pub after: Duration,
+}
+
+impl Patience {
+    /// The same, and no longer than this.
+    #[must_use]
+    pub fn at_most(self, most: Duration) -> Patience {
+        Patience { before: self.before.min(most), after: self.after.min(most) }
+    }
 }
 
 /// What became of an entry.
@@ -124,18 +136,69 @@ impl<'a> Keeper<'a> {
         };
         match result {
             Ok(said) => Answer { said, kept: Kept::Stored },
-            Err(error) => {
-                self.store = None;
-                self.entries += 1;
-                let id = self.around.dice.wrapping_add(self.entries);
-                let entry = self.as_it_waits(entry);
-                let kept = match Spool::of(&root).append(&entry, id, now) {
-                    Ok(()) => Kept::Spooled { why: error.to_string() },
-                    Err(spool) => Kept::Lost { why: format!("{error}; {spool}") },
-                };
-                Answer { said: Said::default(), kept }
-            }
+            Err(error) => Answer { said: Said::default(), kept: self.put_by(&root, entry, &error, now) },
         }
+    }
+
+    /// Puts an entry into the spool, because of an `error`.
+    fn put_by(&mut self, root: &Root, entry: &Entry, error: &StoreError, now: u64) -> Kept {
+        self.store = None;
+        self.entries += 1;
+        let id = self.around.dice.wrapping_add(self.entries);
+        let entry = self.as_it_waits(entry);
+        match Spool::of(root).append(&entry, id, now) {
+            Ok(()) => Kept::Spooled { why: error.to_string() },
+            Err(spool) => Kept::Lost { why: format!("{error}; {spool}") },
+        }
+    }
+
+    /// Keeps several entries, in their order, as if one after the other; where all goes well it takes one transaction. Where one
+    /// of them is refused, each is kept by itself.
+    pub fn keep_together(&mut self, entries: &[Entry], now: u64) -> Vec<Answer> {
+        let root = match &self.root {
+            Ok(root) if entries.len() > 1 => root.clone(),
+            Ok(_) | Err(_) => return entries.iter().map(|entry| self.keep(entry, now)).collect(),
+        };
+        match self.record_together(&root, entries, now) {
+            Ok(all) => all.into_iter().map(|said| Answer { said, kept: Kept::Stored }).collect(),
+            // Everybody has waited already, and nobody waits for the same once more.
+            Err(error @ StoreError::Busy { .. }) => {
+                let spooled = entries.iter().map(|entry| Answer {
+                    said: Said::default(),
+                    kept: self.put_by(&root, entry, &error, now),
+                });
+                spooled.collect()
+            }
+            Err(_) => entries.iter().map(|entry| self.keep(entry, now)).collect(),
+        }
+    }
+
+    /// Writes several entries in one transaction: all of them or none.
+    fn record_together(&mut self, root: &Root, entries: &[Entry], now: u64) -> Result<Vec<Said>, StoreError> {
+        let spool = Spool::of(root);
+        let (said, taken) = {
+            let around = &self.around;
+            let patience = around.patience.before.min(around.patience.after);
+            let store = opened(&mut self.store, root, patience, now)?;
+            let longest_log = match entries.len() {
+                0..MANY => database::LONGEST_LOG,
+                _ => database::LONGEST_LOG_OF_MANY,
+            };
+            store.write_with(longest_log, |connection| {
+                let taken = take_in(around, connection, &spool, now)?;
+                let said = entries.iter().map(|entry| write(around, connection, entry, Now::Yes(None)));
+                Ok((said.collect::<Result<Vec<_>, rusqlite::Error>>()?, taken))
+            })?
+        };
+        spool.settle(taken);
+        Ok(said)
+    }
+
+    /// Is something known to fail in a session? Yes where nobody can tell.
+    pub fn knows_failures(&self, session: &str) -> bool {
+        self.store
+            .as_ref()
+            .is_none_or(|store| standing::knows_failures(&store.connection, session).unwrap_or(true))
     }
 
     /// An entry as it goes to the spool. By the time it is read nobody can tell any more whether an attempt was the last one, so
@@ -206,7 +269,8 @@ impl<'a> Keeper<'a> {
             | Entry::AgentDone(_)
             | Entry::Over(_)
             | Entry::OwnFault(_)
-            | Entry::Safe(_) => self.around.patience.after,
+            | Entry::Safe(_)
+            | Entry::Server(_) => self.around.patience.after,
         };
         let spool = Spool::of(root);
         let (said, taken) = {
@@ -417,6 +481,7 @@ fn write(
         Entry::Over(who) => clerk.over(who),
         Entry::OwnFault(fault) => clerk.own_fault(fault),
         Entry::Safe(note) => clerk.safe(note),
+        Entry::Server(note) => clerk.server(note),
     }
 }
 

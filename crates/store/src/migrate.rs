@@ -7,6 +7,7 @@ use crate::error::{Deed, StoreError};
 use crate::lesson;
 use crate::root::{self, Root};
 use crate::scanned;
+use crate::server_tools;
 
 /// One step forward: the SQL, in parts, that turns format `to - 1` into format `to`.
 pub(crate) struct Step {
@@ -16,7 +17,8 @@ pub(crate) struct Step {
 
 /// All steps there are. Format 1 is the first, and is made by `schema.sql`. A new database takes the steps as well, so what a
 /// step makes stands in one place.
-pub(crate) const STEPS: &[Step] = &[Step { to: 2, sql: &[lesson::TABLES, scanned::TABLE] }];
+pub(crate) const STEPS: &[Step] =
+    &[Step { to: 2, sql: &[lesson::TABLES, scanned::TABLE] }, Step { to: 3, sql: &[server_tools::TABLE] }];
 
 /// The first format there was.
 pub(crate) const FIRST: u32 = 1;
@@ -81,7 +83,7 @@ mod tests {
     use crate::database::Access;
 
     const NEXT: &[Step] =
-        &[Step { to: 3, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
+        &[Step { to: 4, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
 
     #[test]
     fn a_step_forward_keeps_a_copy_and_is_made_once() {
@@ -91,7 +93,7 @@ mod tests {
         connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2, 0)", []).unwrap();
         run(&root, &mut connection, NEXT, 8).unwrap();
         run(&root, &mut connection, NEXT, 9).unwrap();
-        assert_eq!(format(&connection).unwrap(), 3);
+        assert_eq!(format(&connection).unwrap(), 4);
         let colour: String = connection
             .query_row("SELECT colour FROM session WHERE name = 'a'", [], |row| row.get(0))
             .unwrap();
@@ -99,7 +101,7 @@ mod tests {
         let copies: Vec<_> = std::fs::read_dir(root.backups()).unwrap().flatten().collect();
         let [copy] = &copies[..] else { panic!("expected one copy, found {copies:?}") };
         let copy = Connection::open(copy.path()).unwrap();
-        assert_eq!(format(&copy).unwrap(), 2);
+        assert_eq!(format(&copy).unwrap(), 3);
         assert_eq!(
             copy.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, u32>(0)).unwrap(),
             1
@@ -114,7 +116,7 @@ mod tests {
         connection.pragma_update(None, "user_version", 99).unwrap();
         drop(connection);
         let refused = database::open(&root, Access::Write, Duration::from_secs(1), 8).unwrap_err();
-        assert!(refused.to_string().ends_with("has format 99, this version writes up to 2"), "{refused}");
+        assert!(refused.to_string().ends_with("has format 99, this version writes up to 3"), "{refused}");
         database::open(&root, Access::Read, Duration::from_secs(1), 8).unwrap();
     }
 }

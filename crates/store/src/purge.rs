@@ -16,6 +16,7 @@ use crate::lesson_removal::{self, Came};
 use crate::problem::TOOLS;
 use crate::removal::{self, Counts, Removed, SLICE};
 use crate::root::Root;
+use crate::server_tools;
 use crate::session;
 use crate::store::Store;
 use crate::tool_errors;
@@ -191,6 +192,7 @@ impl Store {
         let (rest, gone) = self.write(|connection| {
             let alerts = connection.execute("DELETE FROM alert WHERE at < ?1", [cut])? as u64;
             connection.execute("DELETE FROM brake WHERE at < ?1", [cut])?;
+            server_tools::forget(connection, cut, u32::MAX)?;
             let sql = "SELECT id FROM session WHERE last_at < ?1";
             let ids: Vec<i64> =
                 connection.prepare(sql)?.query_map([cut], |row| row.get(0))?.collect::<Result<_, _>>()?;

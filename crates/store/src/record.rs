@@ -101,7 +101,7 @@ impl Clerk<'_> {
     pub(crate) fn asked(&self, asked: &Asked) -> Result<Said, rusqlite::Error> {
         let who = &asked.who;
         let mode = self.bench.modes.of(&asked.tool);
-        let was_idle = self.was_idle(who)?;
+        let was_idle = asked.sender == Sender::Agent && self.was_idle(who)?;
         let session = self.session(who)?;
         if let Some(found) = self.find(session, &asked.key)? {
             // Some agents give the same names again; what was saved before another call of that name protects none but that.

@@ -18,6 +18,7 @@ use crate::fact;
 use crate::lesson_removal;
 use crate::problem::DAY_MS;
 use crate::removal::{self, Counts, Removed, SLICE};
+use crate::server_tools;
 use crate::spool::{self, Spool};
 use crate::store::Store;
 use crate::tool_errors;
@@ -224,10 +225,11 @@ impl Store {
         Ok(Slice::of(Removed { standing: gone as u64, ..Removed::default() }))
     }
 
-    /// Alerts, counts by day, and sessions of which nothing is left.
+    /// Alerts, counts by day, tools that nobody offers any more, and sessions of which nothing is left.
     fn rest_slice(&mut self, cut: i64, gone: &mut Vec<String>) -> Result<Slice, StoreError> {
         let day = cut / DAY_MS.cast_signed();
         let any = "SELECT EXISTS (SELECT 1 FROM alert WHERE at < ?1) OR EXISTS (SELECT 1 FROM problem_day WHERE day < ?2)
+                     OR EXISTS (SELECT 1 FROM server_tool WHERE last_at < ?1)
                      OR EXISTS (SELECT 1 FROM session WHERE last_at < ?1
                                 AND NOT EXISTS (SELECT 1 FROM call WHERE call.session = session.id)
                                 AND NOT EXISTS (SELECT 1 FROM event WHERE event.session = session.id))";
@@ -245,6 +247,7 @@ impl Store {
             let days = "DELETE FROM problem_day WHERE (cause, day) IN
                           (SELECT cause, day FROM problem_day WHERE day < ?1 LIMIT ?2)";
             connection.prepare_cached(days)?.execute((day, SLICE))?;
+            server_tools::forget(connection, cut, SLICE)?;
             let sessions = "SELECT id FROM session WHERE last_at < ?1
                               AND NOT EXISTS (SELECT 1 FROM call WHERE call.session = session.id)
                               AND NOT EXISTS (SELECT 1 FROM event WHERE event.session = session.id) LIMIT ?2";

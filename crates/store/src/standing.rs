@@ -78,6 +78,15 @@ pub(crate) fn all_known(connection: &Connection, session: i64) -> Result<Standin
     Ok(standing)
 }
 
+/// Is anything known to fail in a session?
+pub(crate) fn knows_failures(connection: &Connection, session: &str) -> Result<bool, rusqlite::Error> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM standing WHERE session = (SELECT id FROM session WHERE name = ?1) AND part = ?2",
+        )?
+        .exists((session, Part::Known as i64))
+}
+
 struct Rows<'c> {
     connection: &'c Connection,
     session: i64,

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Row};
 use unstuck_judge::{DENIED_BY_CHECK, vocabulary};
 
 use crate::error::StoreError;
+use crate::server_name::server_of;
 use crate::store::Store;
 
 /// Attempts are counted one by one up to here; the last place holds all further ones.
@@ -29,6 +30,8 @@ vocabulary! {
         Day = "day",
         /// The session.
         Session = "session",
+        /// The server whose tool it is; only such calls have one.
+        Server = "server",
     }
 }
 
@@ -36,7 +39,7 @@ impl GroupBy {
     const fn column(self) -> &'static str {
         match self {
             GroupBy::Kind => "kind",
-            GroupBy::Tool => "tool",
+            GroupBy::Tool | GroupBy::Server => "tool",
             GroupBy::Agent => "agent",
             GroupBy::Day => "asked_at / 86400000",
             GroupBy::Session => "session",
@@ -60,7 +63,7 @@ pub enum StatsKey {
     All,
     /// A day, counted from 1970.
     Day(i64),
-    /// A kind, a tool, an agent or a session.
+    /// A kind, a tool, an agent, a session or a server.
     Name(String),
 }
 
@@ -315,7 +318,11 @@ fn count_calls(
     let mut rows = statement.query((scope.session, since))?;
     let (mut groups, mut costs) = (Groups::default(), Costs::new());
     while let Some(row) = rows.next()? {
-        if let Some(tally) = groups.of(row.get_ref(0)?) {
+        let group = match (by, row.get_ref(0)?) {
+            (Some(GroupBy::Server), tool) => server_in(tool),
+            (_, group) => group,
+        };
+        if let Some(tally) = groups.of(group) {
             tally.add(&Counted::read(row)?, &mut costs);
         }
     }
@@ -327,14 +334,16 @@ fn count_calls(
         let key = match by {
             Some(GroupBy::Day) => StatsKey::Day(number),
             Some(GroupBy::Session) => StatsKey::Name(session_name(connection, number)?),
-            Some(GroupBy::Kind | GroupBy::Tool | GroupBy::Agent) => StatsKey::Name(number.to_string()),
+            Some(GroupBy::Kind | GroupBy::Tool | GroupBy::Agent | GroupBy::Server) => {
+                StatsKey::Name(number.to_string())
+            }
             None => StatsKey::All,
         };
         all.push((key, tally.finish(&costs)));
     }
     match by {
         Some(GroupBy::Day) => all.sort_by(|one, other| one.0.cmp(&other.0)),
-        Some(GroupBy::Kind | GroupBy::Tool | GroupBy::Agent | GroupBy::Session) => {
+        Some(GroupBy::Kind | GroupBy::Tool | GroupBy::Agent | GroupBy::Session | GroupBy::Server) => {
             let weight = |stats: &Stats| (stats.failed, stats.calls);
             all.sort_by(|one, other| weight(&other.1).cmp(&weight(&one.1)).then_with(|| one.0.cmp(&other.0)));
         }
@@ -342,6 +351,12 @@ fn count_calls(
         None => {}
     }
     Ok(all)
+}
+
+/// The server in the name of a tool.
+fn server_in(tool: ValueRef<'_>) -> ValueRef<'_> {
+    let server = tool.as_str().ok().and_then(server_of);
+    server.map_or(ValueRef::Null, |server| ValueRef::Text(server.as_bytes()))
 }
 
 /// A session's name, or its number where the session is gone.
@@ -486,6 +501,12 @@ mod tests {
         check(GroupBy::Day, &[("1", 1), ("2", 2), ("3", 1)]);
         check(GroupBy::Session, &[("one", 2), ("other", 2)]);
         check(GroupBy::Kind, &[("auth", 1)]);
+        check(GroupBy::Server, &[]);
+        for tool in ["mcp__files__read", "mcp__files__write", "mcp_web_fetch"] {
+            sample.call(&Call { tool, ..Call::default() });
+        }
+        sample.call(&Call { tool: "mcp__web__fetch", ..failed("timeout") });
+        check(GroupBy::Server, &[("web", 2), ("files", 2)]);
     }
 
     #[test]

@@ -64,12 +64,21 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, StoreError> {
+        self.write_with(database::LONGEST_LOG, work)
+    }
+
+    /// The same with a log that may become as long as this.
+    pub(crate) fn write_with<T>(
+        &mut self,
+        longest_log: u64,
+        work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
         let wrong = self.wrong();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
         let done = work(&transaction).map_err(&wrong)?;
         transaction.commit().map_err(&wrong)?;
-        database::fold_if_long(&self.connection, &self.root.timeline(), self.patience);
+        database::fold_if_long(&self.connection, &self.root.timeline(), self.patience, longest_log);
         Ok(done)
     }
 }

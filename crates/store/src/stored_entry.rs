@@ -11,6 +11,8 @@ use crate::entry::{
 };
 use crate::pack::{Pack, packed, unpacked};
 use crate::safe::{Instead, SafeCall, SafeDeed, SafeNote};
+use crate::server::ServerNote;
+use crate::stored_server::StoredServerWhat;
 
 /// The format of a line. A line of a newer format is left where it is.
 pub(crate) const FORMAT: u32 = 1;
@@ -102,6 +104,11 @@ pub(crate) enum StoredEntry {
         deed: StoredDeed,
         why: String,
         text: String,
+    },
+    Server {
+        who: StoredWho,
+        server: String,
+        what: StoredServerWhat,
     },
 }
 
@@ -302,6 +309,9 @@ impl From<&Entry> for StoredEntry {
                     text: text.to_string(),
                 }
             }
+            Entry::Server(ServerNote { who, server, what }) => {
+                StoredEntry::Server { who: who.into(), server: server.to_string(), what: what.into() }
+            }
         }
     }
 }
@@ -357,6 +367,11 @@ impl StoredEntry {
                 deed: deed.read(),
                 why: Clean::stored(why),
                 text: Clean::stored(text),
+            }),
+            StoredEntry::Server { who, server, what } => Entry::Server(ServerNote {
+                who: who.read(),
+                server: Clean::stored(server),
+                what: what.read(),
             }),
         })
     }

@@ -11,6 +11,7 @@ use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use crate::error::StoreError;
 use crate::event::{Bookmark, COLUMNS, Channel, StoredEvent};
+use crate::server_name;
 use crate::store::Store;
 
 /// How many events are in memory at once.
@@ -50,16 +51,18 @@ impl StoredSession {
 
 /// Which events are wanted; everything where nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct Wanted<'a> {
     /// Only those of the session with this number.
     pub session: Option<i64>,
     /// Only those of this channel.
     pub channel: Option<Channel>,
     /// Only those of this moment or later, in milliseconds since 1970.
     pub from: Option<u64>,
+    /// Only those of this server, and of calls of its tools.
+    pub server: Option<&'a str>,
 }
 
-impl Wanted {
+impl Wanted<'_> {
     /// The condition, and its values.
     fn condition(&self) -> (String, Vec<Sql>) {
         let (mut condition, mut values) = (String::new(), Vec::new());
@@ -74,6 +77,19 @@ impl Wanted {
         if let Some(from) = self.from {
             condition.push_str(" AND event.at >= ?");
             values.push(Sql::Integer(i64::try_from(from).unwrap_or(i64::MAX)));
+        }
+        if let Some(server) = self.server {
+            let beginnings = server_name::beginnings(server);
+            let begins = |_| "substr(tool, 1, length(?)) = ?";
+            let tools = beginnings.each_ref().map(begins).join(" OR ");
+            // Only a CASE keeps SQLite from reading as JSON what is none.
+            condition.push_str(&format!(
+                " AND (CASE WHEN substr(event.type, 1, 7) <> 'server:'
+                         THEN EXISTS (SELECT 1 FROM call WHERE call.id = event.call AND ({tools}))
+                       WHEN json_valid(event.body) THEN event.body ->> 'server' = ? END)"
+            ));
+            values.extend(beginnings.into_iter().flat_map(|text| [Sql::Text(text.clone()), Sql::Text(text)]));
+            values.push(Sql::Text(server.to_owned()));
         }
         (condition, values)
     }
@@ -147,7 +163,7 @@ impl Store {
     }
 
     /// The place just before the last `count` wanted events.
-    pub fn before_last(&self, wanted: &Wanted, count: u64) -> Result<Bookmark, StoreError> {
+    pub fn before_last(&self, wanted: &Wanted<'_>, count: u64) -> Result<Bookmark, StoreError> {
         let (condition, mut values) = wanted.condition();
         let sql = format!(
             "SELECT min(seq) - 1 FROM (SELECT seq FROM event WHERE true{condition} ORDER BY seq DESC LIMIT ?)"
@@ -166,7 +182,7 @@ impl Store {
     /// Hands over every wanted event after one place and up to another, in order, and stops at the first that is refused.
     pub fn events<E: From<StoreError>>(
         &self,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
         after: Bookmark,
         up_to: Bookmark,
         mut each: impl FnMut(StoredEvent) -> Result<(), E>,
@@ -186,7 +202,7 @@ impl Store {
 
     fn page(
         &self,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
         after: Bookmark,
         up_to: Bookmark,
     ) -> Result<Vec<StoredEvent>, StoreError> {
@@ -208,10 +224,10 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Sample;
+    use crate::sample::{Sample, SampleCall};
 
     /// The places of the wanted events after `after`.
-    fn places(sample: &Sample, wanted: Wanted, after: u64) -> Vec<u64> {
+    fn places(sample: &Sample, wanted: Wanted<'_>, after: u64) -> Vec<u64> {
         let (mut places, store) = (Vec::new(), &sample.store);
         let newest = store.newest().unwrap();
         store
@@ -254,6 +270,32 @@ mod tests {
     }
 
     #[test]
+    fn a_server_narrows_what_comes_to_itself_and_to_calls_of_its_tools() {
+        let sample = Sample::empty();
+        let one = sample.session("one", 0);
+        for tool in ["mcp__files__read", "Bash", "mcp__web__read", "mcp_files_read", "mcp__files2__read"] {
+            let call = sample.call(&SampleCall { session: one, tool, ..SampleCall::default() });
+            sample.event(0, "progress", "tool:start", Some(one), Some(call), "");
+        }
+        for server in ["files", "web"] {
+            sample.sql(&format!(
+                "INSERT INTO event (at, channel, type, session, body)
+                 VALUES (0, 'monitor', 'server:exited', 1, '{{\"server\":\"{server}\"}}')"
+            ));
+        }
+        sample.sql(
+            "INSERT INTO event (at, channel, type, body) VALUES (0, 'monitor', 'server:new', 'no JSON')",
+        );
+        sample.event(0, "monitor", "own_fault", None, None, "files");
+        let of = |server| Wanted { server: Some(server), ..Wanted::default() };
+        assert_eq!(places(&sample, of("files"), 0), [1, 4, 6]);
+        assert_eq!(places(&sample, of("web"), 0), [3, 7]);
+        assert_eq!(places(&sample, of("fil"), 0), [0; 0]);
+        assert_eq!(places(&sample, Wanted { session: Some(99), ..of("files") }, 0), [0; 0]);
+        assert_eq!(sample.store.before_last(&of("files"), 1).unwrap(), Bookmark(5));
+    }
+
+    #[test]
     fn the_last_few_begin_after_the_one_before_them() {
         let sample = Sample::empty();
         let store = &sample.store;
@@ -262,7 +304,7 @@ mod tests {
         for session in [one, other, one, other, one] {
             sample.event(0, "progress", "tool:start", Some(session), None, "");
         }
-        let check = |wanted: Wanted, count, expected| {
+        let check = |wanted: Wanted<'_>, count, expected| {
             assert_eq!(store.before_last(&wanted, count).unwrap(), Bookmark(expected));
         };
         check(Wanted::default(), 2, 3);

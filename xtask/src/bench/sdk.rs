@@ -12,6 +12,9 @@ use crate::{Fault, project};
 
 /// At most so many microseconds on top of the tool itself.
 const AIM_CALL: f64 = 10.0;
+/// At most so many microseconds of the caller's time where it does not wait for the disk, and at least so many such calls in a second.
+const AIM_UNWAITED: f64 = 30.0;
+const AIM_SUSTAINED: f64 = 10_000.0;
 /// At least so many events in a second, to one subscriber, on one core.
 const AIM_EVENTS: f64 = 1_000_000.0;
 
@@ -56,6 +59,18 @@ fn tables(rounds: &[Value]) -> Result<String, Fault> {
     writeln!(text, "| the function itself, its arguments read with serde | {bare} |")?;
     writeln!(text, "| through a toolbox | {memory} |")?;
     writeln!(text, "| through a toolbox with a store: two transactions on the disk | {stored} |")?;
+    let (unwaited, sustained) = (of("/call/unwaited/each"), of("/call/unwaited/sustained"));
+    writeln!(text, "| through a toolbox with a store that nothing waits for | {unwaited} |")?;
+    writeln!(
+        text,
+        "\nWithout waiting {:.0} ({:.0}–{:.0}) calls in a second reach the disk. Aims: at most {AIM_UNWAITED} µs ({}), at least \
+         {AIM_SUSTAINED} in a second ({}).",
+        sustained.median,
+        sustained.low,
+        sustained.high,
+        met(unwaited.median <= AIM_UNWAITED),
+        met(sustained.median >= AIM_SUSTAINED)
+    )?;
     writeln!(
         text,
         "\nAdded without a store: {added} µs. Aim: at most {AIM_CALL} ({}).",

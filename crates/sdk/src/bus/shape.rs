@@ -69,7 +69,7 @@ fn call(event: &Event, said: Option<Value>) -> Option<Value> {
             let number =
                 if let Body::Stored { call: Some(number), .. } = body { Some(*number) } else { None };
             let id = number.map_or(Value::from(key), Value::from);
-            json!({ "id": id, "key": key, "tool": call.tool(), "agent": call.agent() })
+            json!({ "id": id, "key": key, "tool": call.recorded_as(), "agent": call.agent() })
         }
         (None, Body::Stored { call: Some(number), .. }) => json!({ "id": number }),
         (
@@ -116,6 +116,7 @@ mod tests {
             session: Session::from("s-1"),
             agent: "main".into(),
             call: Arc::new(unstuck_judge::Call::new("shell", json!({ "command": "ls" }))),
+            prefix: 0,
             round: None,
             annotations: Arc::default(),
         })

@@ -24,7 +24,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
-use super::{After, Before, Closing, Opening, Printed, diagnosed, has_failed, is_guess};
+use super::{After, Before, Closing, Known, Opening, Printed, diagnosed, has_failed, is_guess};
 use crate::bus::{Body, Event, EventBus};
 use crate::call::Session;
 use crate::policy::Policy;
@@ -167,9 +167,9 @@ impl Memory {
         self.wake(&mut desk);
         let resend = closing.resend();
         let Closing { printed, advice, took, at, .. } = closing;
-        let (outcome, comes_back) = (printed.outcome, printed.comes_back);
+        let (outcome, known) = (printed.outcome, printed.known());
         let observation = printed.of(&opening.call.call);
-        let (mut ended, report) = self.judged(&opening, &observation, comes_back, Some((resend, took)), at);
+        let (mut ended, report) = self.judged(&opening, &observation, known, Some((resend, took)), at);
         ended.advise(&self.cleaner, &advice, &report);
         let retry = desk.pull(&self.policy.retry, &opening, &ended);
         let failed = has_failed(&ended, &report, outcome);
@@ -178,7 +178,7 @@ impl Memory {
             (true, _) => CallState::Failed,
             (false, _) => CallState::Completed,
         };
-        let mut said = Said { mode: self.policy.modes.of(opening.call.tool()), ..Said::default() };
+        let mut said = Said { mode: self.policy.modes.of(opening.call.recorded_as()), ..Said::default() };
         // Only what is left in the end is the agent's.
         if !matches!(retry, Some(Retry::Again { .. })) {
             let step = Step::Ended(ended.asked.sight(), ended.ending(), moment(&opening));
@@ -272,7 +272,7 @@ impl Memory {
             let moment = moment(&opening);
             let _went_well =
                 ladder::step(&self.settings, &mut desk.standing, Step::Asked(asked.sight(), moment));
-            let (ended, _) = self.judged(&opening, &observation, false, None, opening.at);
+            let (ended, _) = self.judged(&opening, &observation, Known::default(), None, opening.at);
             let step = Step::Ended(ended.asked.sight(), ended.ending(), moment);
             let world = desk.standing.world.count;
             let _went_well = ladder::step(&self.settings, &mut desk.standing, step);
@@ -302,14 +302,14 @@ impl Memory {
         &self,
         opening: &Opening,
         observation: &Observation,
-        comes_back: bool,
+        known: Known,
         fresh: Option<(Resend, Duration)>,
         at: u64,
     ) -> (Ended, Report) {
         let told = Told {
             asked: self.asked(opening, at),
             observation,
-            diagnosis: diagnosed(&self.rules, observation, comes_back),
+            diagnosis: diagnosed(&self.rules, observation, known),
             nature: opening.nature,
             said_ok: observation.outcome.said_ok(),
             took_ms: fresh.map(|(_, took)| time::span_ms(took)),
@@ -469,7 +469,7 @@ impl Desk {
 
     /// Tells the brakes how an attempt ended, and asks the policy what follows from a failure.
     fn pull(&mut self, policy: &retry::Policy, opening: &Opening, ended: &Ended) -> Option<Retry> {
-        let tool = opening.call.tool();
+        let tool = opening.call.recorded_as();
         if !self.brakes.contains_key(tool) {
             self.brakes.insert(tool.to_owned(), Brakes::new(policy));
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::{Dice, Draw};
-use unstuck_judge::{Call, Diagnosis, Kind, Lang, Observation, Outcome, Rules};
+use unstuck_judge::{Call, Diagnosis, Effect, Kind, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
     Asked, Bounds, CallState, Ended, EventType, OwnAttempts, Resend, Retry, Ruling, Sealed, Sender, Series,
     Severity, Stance, Who,
@@ -116,10 +116,22 @@ fn is_guess(diagnosis: &Diagnosis) -> bool {
 }
 
 /// What is wrong with a call, as far as that can be found in what it printed.
-fn diagnosed(rules: &Rules, observation: &Observation, comes_back: bool) -> Diagnosis {
-    let diagnosis = rules.diagnose(observation);
-    // Whoever says when it may be asked again says that it passes by itself.
-    Diagnosis { transient: diagnosis.transient || comes_back && diagnosis.ok() != Some(true), ..diagnosis }
+fn diagnosed(rules: &Rules, observation: &Observation, known: Known) -> Diagnosis {
+    let mut diagnosis = rules.diagnose(observation);
+    if diagnosis.ok() != Some(true) {
+        diagnosis.transient |= known.comes_back;
+        if known.did_nothing {
+            diagnosis.effect = Some(Effect::Nothing);
+        }
+    }
+    diagnosis
+}
+
+/// What the tool itself knows of a failure.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    comes_back: bool,
+    did_nothing: bool,
 }
 
 /// Did it fail? A command that exits with 0 may have, and one that exits with 1 may not: `grep` without a match.
@@ -136,8 +148,10 @@ pub(crate) struct Printed {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     pub(crate) merged: Vec<u8>,
-    /// The tool itself says when it may be asked again.
+    /// The tool itself says that it passes.
     pub(crate) comes_back: bool,
+    /// The tool itself says that nothing was done.
+    pub(crate) did_nothing: bool,
 }
 
 impl Printed {
@@ -150,7 +164,13 @@ impl Printed {
             stderr: Vec::new(),
             merged: Vec::new(),
             comes_back: false,
+            did_nothing: false,
         }
+    }
+
+    /// What the tool itself knows.
+    fn known(&self) -> Known {
+        Known { comes_back: self.comes_back, did_nothing: self.did_nothing }
     }
 
     /// The same as the judge wants to hear it.
@@ -177,6 +197,15 @@ pub(crate) struct After {
     pub(crate) retry: Option<Retry>,
     /// What the model is told, with the last attempt.
     pub(crate) text: Option<String>,
+}
+
+impl After {
+    /// The line that shows what is wrong, or what it is called; nothing where it went well.
+    pub(crate) fn line(&self, lang: Lang) -> Option<String> {
+        let diagnosis = &self.report.as_ref()?.diagnosis;
+        let line = diagnosis.evidence.as_ref().map(|found| found.text.clone());
+        Some(line.unwrap_or_else(|| diagnosis.kind.title(lang).to_owned()))
+    }
 }
 
 /// What remembers, and tells of it on the bus.
@@ -299,7 +328,7 @@ impl Ledger {
     /// Something beside the tool went wrong. It is told of, and changes nothing.
     pub(crate) fn fault(&self, call: &Arc<CallInfo>, phase: &str, message: &str, at: u64) {
         let body = json!({
-            "severity": Severity::Warn.word(), "phase": phase, "message": message, "detail": { "tool": call.tool() },
+            "severity": Severity::Warn.word(), "phase": phase, "message": message, "detail": { "tool": call.recorded_as() },
         });
         let event = Event::new(EventType::Error, at, None, Some(Arc::clone(call)), Body::Json(body));
         match &self.keeps {
@@ -365,7 +394,7 @@ fn unrecorded(opening: &Opening, report: &Report, lang: Lang) -> Value {
     let line = diagnosis.evidence.as_ref().map(|found| &*found.text);
     json!({
         "call": {
-            "id": null, "key": opening.call.id.as_str(), "tool": opening.call.tool(), "agent": opening.call.agent(),
+            "id": null, "key": opening.call.id.as_str(), "tool": opening.call.recorded_as(), "agent": opening.call.agent(),
             "state": CallState::Failed.word(),
         },
         "error": line.unwrap_or(diagnosis.kind.title(lang)),

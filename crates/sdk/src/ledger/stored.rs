@@ -2,36 +2,38 @@
 //! comes too late, or never, is answered by the judge without memory.
 
 mod cellar;
+mod quiet;
+mod scribe;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
 use unstuck_exec::alive;
-use unstuck_judge::ladder::{self, Round};
-use unstuck_judge::{Lang, Outcome, Rules};
+use unstuck_judge::ladder;
+use unstuck_judge::{Kind, Lang, Outcome};
 use unstuck_store::{
-    Answer, Asked, Bench, Bookmark, Bounds, CallState, Ended, Entry, Hears, Kept, LifeStep, Mode, NAME_MAX,
-    OwnFault, ProblemAges, Resend, Retry, Retrying, Ruling, Sealed, StoreError, StoredCall, Told, Which, Who,
-    retry_without_memory,
+    Answer, Bench, Bookmark, CallState, Ended, Entry, Kept, LifeStep, Mode, NAME_MAX, OwnFault, ProblemAges,
+    Retry, Retrying, Ruling, Sealed, StoreError, StoredCall, Which, retry_without_memory,
 };
-use unstuck_wire::clean::{Clean, Cleaner};
-use unstuck_wire::report::Report;
+use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
 pub(crate) use self::cellar::Tail;
 use self::cellar::{Cellar, Queued, Request, nothing_said};
+use self::quiet::Quiet;
+use self::scribe::{Close, Handed, Scribe};
 pub(crate) use self::timeline::Timeline;
-use super::{After, Before, Closing, Opening, Printed, diagnosed, has_failed, is_guess};
+use super::{After, Before, Closing, Opening, Printed, has_failed};
 use crate::call::{CallId, CallInfo, Session, unique};
 use crate::policy::Policy;
-use crate::record::{CallRecord, RecordStep, attempt_id};
+use crate::record::{CallRecord, RecordStep};
 use crate::store::Store;
 use crate::toolbox::now;
 
@@ -47,6 +49,8 @@ const SEAL_AFTER_MS: u64 = 6 * 60 * 60 * 1000;
 const RECORDS: u32 = 10_000;
 /// The longest line about a fault, and the longest name of a folder.
 const LINE_MAX: usize = 1024;
+
+const TOO_MUCH: &str = "too much waits to be written";
 
 /// What became of something that was to be remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,14 +120,17 @@ impl Orphan {
 pub(crate) struct Stored {
     store: Store,
     bench: Bench,
-    rules: Rules,
-    cleaner: Arc<Cleaner>,
+    scribe: Arc<Scribe>,
+    quiet: Arc<Quiet>,
     /// This process, as calls name it.
     owner: String,
-    bounds: Bounds,
     places: Arc<Semaphore>,
+    /// Places for what nobody can wait with, where all others are taken.
+    spare: Arc<Semaphore>,
     follows: Arc<AtomicBool>,
     is_stuck: Arc<AtomicBool>,
+    /// How often something was kept.
+    kept: Arc<AtomicU64>,
     /// The way to the cellar, which is opened with the first request.
     way: OnceLock<Result<mpsc::Sender<Queued>, String>>,
     /// How far the timeline was known before the first request.
@@ -150,14 +157,15 @@ impl Stored {
                 seal_after: SEAL_AFTER_MS,
                 problems: ProblemAges::default(),
             },
-            rules: Rules::built_in(),
             known,
-            cleaner: Arc::new(store.cleaner()),
+            scribe: Arc::new(Scribe::new(&store, &owner, policy.lang)),
+            quiet: Arc::default(),
             owner,
-            bounds: Bounds::default(),
             places: Arc::new(Semaphore::new(QUEUE)),
+            spare: Arc::new(Semaphore::new(QUEUE)),
             follows: Arc::default(),
             is_stuck: Arc::default(),
+            kept: Arc::default(),
             way: OnceLock::new(),
             tail: std::sync::Mutex::new(Some(tail)),
             store,
@@ -166,7 +174,14 @@ impl Stored {
 
     /// A call is asked for, or sent again.
     pub(crate) async fn before(&self, opening: &Opening) -> (Before, Remembered) {
-        let entry = Entry::Asked(Box::new(self.asked(opening, opening.at)));
+        let session = &opening.call.session;
+        // Whoever has not heard a word yet hears it before anything is refused for it.
+        let unheard = self.quiet.unheard(session);
+        if unheard.is_some() || self.needs_no_answer(session) {
+            let remembered = self.hand(Handed::Began(opening.clone()), &opening.call).await;
+            return (Before { text: unheard, ..Before::default() }, remembered);
+        }
+        let entry = Entry::Asked(Box::new(self.scribe.asked(opening, opening.at)));
         let (Answer { said, .. }, remembered) = self.keep(entry, &opening.call).await;
         let text = said.text.filter(|_| said.mode > Mode::Shadow);
         (Before { stance: said.stance, text, table: said.table, sealed: said.sealed }, remembered)
@@ -176,12 +191,23 @@ impl Stored {
     pub(crate) async fn after(&self, closing: Closing) -> (After, Remembered) {
         let resend = Some(closing.resend());
         let Closing { opening, printed, advice, took, at, .. } = closing;
-        let outcome = printed.outcome;
-        let (mut ended, report) = self.judged(&opening, printed, resend, took, at);
-        ended.advise(&self.cleaner, &advice, &report);
+        let (call, outcome) = (Arc::clone(&opening.call), printed.outcome);
+        let (observation, diagnosis) = self.scribe.looked_at(&opening, printed);
+        // Other words behind a success may still be those of a failure.
+        let is_fine = outcome.said_ok() == Some(true)
+            && matches!(diagnosis.kind, Kind::NotAnError | Kind::Unknown)
+            && self.needs_no_answer(&call.session);
+        let close = Close { opening, observation, diagnosis, resend, advice, took, at };
+        if is_fine {
+            return (After::default(), self.hand(Handed::Ended(Box::new(close)), &call).await);
+        }
+        let (ended, report) = self.scribe.judged(self.scribe.asked(&close.opening, at), close);
         let failed = has_failed(&ended, &report, outcome);
+        if failed {
+            self.quiet.stir(&call.session);
+        }
         let without_memory = self.without_memory(&ended);
-        let (Answer { said, .. }, remembered) = self.keep(Entry::Ended(Box::new(ended)), &opening.call).await;
+        let (Answer { said, .. }, remembered) = self.keep(Entry::Ended(Box::new(ended)), &call).await;
         let retry = match &remembered {
             Remembered::Stored => said.retry,
             // What waits in the queue will still be decided, and told of.
@@ -197,40 +223,48 @@ impl Stored {
         (After { failed, report: failed.then_some(report), retry, text }, remembered)
     }
 
+    /// Is it certain that nothing would be answered to what happens in this session?
+    fn needs_no_answer(&self, session: &Session) -> bool {
+        !self.store.waits && !self.is_stuck.load(Ordering::Relaxed) && self.quiet.is(session)
+    }
+
     /// Nobody waits for a call any more.
     pub(crate) fn interrupted(&self, opening: &Opening, at: u64) {
         let took = Duration::from_millis(at.saturating_sub(opening.at));
-        let (ended, _) = self.judged(opening, Printed::nothing(Outcome::Interrupted), None, took, at);
-        self.send_off(Entry::Ended(Box::new(ended)));
+        let (observation, diagnosis) = self.scribe.looked_at(opening, Printed::nothing(Outcome::Interrupted));
+        let (opening, resend, advice) = (opening.clone(), None, Vec::new());
+        let asked = self.scribe.asked(&opening, at);
+        let close = Close { opening, observation, diagnosis, resend, advice, took, at };
+        self.send_off(Entry::Ended(Box::new(self.scribe.judged(asked, close).0)));
     }
 
     /// A person or a hook decided about a call that was asked for, or has to.
     pub(crate) fn ruled(&self, opening: &Opening, ruling: Ruling, by: &'static str, note: &str, at: u64) {
         let call = &opening.call;
         self.send_off(Entry::Ruled {
-            who: self.who(&call.session, &call.agent, call.round, at),
-            which: Which::Key(self.key(opening)),
+            who: self.scribe.who(&call.session, &call.agent, call.round, at),
+            which: Which::Key(self.scribe.key(opening)),
             ruling,
             by: Clean::from(by),
-            note: self.cleaner.line(note, LINE_MAX),
+            note: self.scribe.cleaner.line(note, LINE_MAX),
         });
     }
 
     /// The user said something: what was refused may be tried again.
     pub(crate) fn user_spoke(&self, session: &Session, at: u64) {
-        self.send_off(Entry::UserSpoke(self.who(session, "main", None, at)));
+        self.send_off(Entry::UserSpoke(self.scribe.who(session, "main", None, at)));
     }
 
     /// A part of us could not do something.
     pub(crate) fn fault(&self, part: &str, what: &str, at: u64) {
-        let line = |text| self.cleaner.line(text, LINE_MAX);
+        let line = |text| self.scribe.cleaner.line(text, LINE_MAX);
         self.send_off(Entry::OwnFault(OwnFault { at, part: line(part), what: line(what) }));
     }
 
     /// The records of a session, oldest first; of very many the newest.
     pub(crate) async fn records(&self, session: &Session) -> Result<Vec<CallRecord>, String> {
         let _as_much_as_there_is = self.flush(self.store.patience).await;
-        let session = self.cleaner.name(session.as_str(), NAME_MAX);
+        let session = self.scribe.cleaner.name(session.as_str(), NAME_MAX);
         let timeline = Timeline(self.store.clone());
         let read = move || {
             let Some(store) = timeline.open()? else { return Ok(Vec::new()) };
@@ -243,7 +277,7 @@ impl Stored {
 
     /// The session goes on in this process: what was in flight in processes that are gone is sealed and told of, once.
     pub(crate) async fn resume(&self, session: &Session) -> Result<Vec<Orphan>, String> {
-        let who = self.who(session, "main", None, now());
+        let who = self.scribe.who(session, "main", None, now());
         let ask = |reply| Request::Resume(Box::new(who), reply);
         let sealed = self.answered(ask, self.store.patience).await??;
         Ok(sealed.iter().map(|sealed| Orphan::new(sealed, self.bench.lang)).collect())
@@ -269,61 +303,6 @@ impl Stored {
         if !self.follows.swap(true, Ordering::Relaxed) {
             // A cellar that is gone follows nothing.
             let _gone = self.way().and_then(|way| way.send((Request::Look, None)).map_err(|_| gone()));
-        }
-    }
-
-    fn asked(&self, opening: &Opening, at: u64) -> Asked {
-        let call = &opening.call;
-        opening.asked(&self.cleaner, &self.bounds, self.who(&call.session, &call.agent, call.round, at))
-    }
-
-    fn judged(
-        &self,
-        opening: &Opening,
-        printed: Printed,
-        resend: Option<Resend>,
-        took: Duration,
-        at: u64,
-    ) -> (Ended, Report) {
-        let comes_back = printed.comes_back;
-        let observation = printed.of(&opening.call.call);
-        let told = Told {
-            asked: self.asked(opening, at),
-            diagnosis: diagnosed(&self.rules, &observation, comes_back),
-            nature: opening.nature,
-            said_ok: observation.outcome.said_ok(),
-            took_ms: Some(time::span_ms(took)),
-            resend,
-            observation: &observation,
-        };
-        let (mut ended, report) = told.judged(&self.cleaner, &self.bounds, self.bench.lang);
-        if is_guess(&report.diagnosis) {
-            ended.doubt();
-        }
-        (ended, report)
-    }
-
-    /// The name of an attempt in the record.
-    fn key(&self, opening: &Opening) -> Clean {
-        self.cleaner.name(attempt_id(&opening.call.id, opening.attempt).as_str(), NAME_MAX)
-    }
-
-    fn who(&self, session: &Session, agent: &str, round: Option<u64>, at: u64) -> Who {
-        let folder = match &self.store.folder {
-            Some(folder) => self.cleaner.line(&folder.to_string_lossy(), LINE_MAX),
-            None => Clean::default(),
-        };
-        Who {
-            host: Clean::from("sdk"),
-            hook: Clean::default(),
-            session: self.cleaner.name(session.as_str(), NAME_MAX),
-            agent: self.cleaner.name(agent, NAME_MAX),
-            cwd: folder.clone(),
-            place: folder,
-            owner: self.cleaner.line(&self.owner, 64),
-            hears: Hears::Everything,
-            round: round.map_or(Round::Unsaid, Round::Numbered),
-            at,
         }
     }
 
@@ -367,17 +346,42 @@ impl Stored {
                 self.is_stuck.store(true, Ordering::Relaxed);
                 let remembered = match is_queued {
                     true => Remembered::Unanswered,
-                    false => Remembered::Lost { why: "too much waits to be written".to_owned() },
+                    false => Remembered::Lost { why: TOO_MUCH.to_owned() },
                 };
                 (nothing_said(String::new()), remembered)
             }
         }
     }
 
-    /// Hands an entry down that nobody waits for. Where the queue is full it is lost: somebody is told of that by what is
-    /// waited for.
+    /// Hands something down that nobody waits for, as soon as there is a place for it: however long the queue is, nothing is
+    /// dropped while it moves on.
+    async fn hand(&self, handed: Handed, call: &Arc<CallInfo>) -> Remembered {
+        let place = loop {
+            let kept = self.kept.load(Ordering::Relaxed);
+            let place = Arc::clone(&self.places).acquire_owned();
+            match tokio::time::timeout(self.store.patience, place).await {
+                Ok(place) => break place.ok(),
+                Err(_) if self.kept.load(Ordering::Relaxed) != kept => {}
+                Err(_) => {
+                    self.is_stuck.store(true, Ordering::Relaxed);
+                    return Remembered::Lost { why: TOO_MUCH.to_owned() };
+                }
+            }
+        };
+        let request = Request::Hand(handed, Arc::clone(call));
+        match self.way().and_then(|way| way.send((request, place)).map_err(|_| gone())) {
+            Ok(()) => Remembered::Stored,
+            Err(why) => Remembered::Lost { why },
+        }
+    }
+
+    /// Hands an entry down that nobody can wait with. Where the queue is full twice over it is lost: somebody is told of that by
+    /// what is waited for.
     fn send_off(&self, entry: Entry) {
-        if let (Ok(place), Ok(way)) = (Arc::clone(&self.places).try_acquire_owned(), self.way()) {
+        let place = [&self.places, &self.spare]
+            .into_iter()
+            .find_map(|places| Arc::clone(places).try_acquire_owned().ok());
+        if let (Some(place), Ok(way)) = (place, self.way()) {
             let _gone = way.send((Request::Note(Box::new(entry)), Some(place)));
         }
     }
@@ -424,20 +428,31 @@ impl Stored {
         let cellar = Cellar {
             store: self.store.clone(),
             bench: self.bench.clone(),
-            cleaner: Arc::clone(&self.cleaner),
+            scribe: Arc::clone(&self.scribe),
+            quiet: Arc::clone(&self.quiet),
             owner: self.owner.clone(),
             follows: Arc::clone(&self.follows),
             is_stuck: Arc::clone(&self.is_stuck),
+            kept: Arc::clone(&self.kept),
             tail,
             known: self.known,
         };
         let (way, requests) = mpsc::channel();
-        thread::Builder::new()
-            .name("unstuck-cellar".to_owned())
-            .spawn(move || cellar.work(&requests))
-            .map(|_| way)
-            .map_err(|error| error.to_string())
+        started("unstuck-cellar", move || cellar.work(&requests))?;
+        if self.store.waits {
+            return Ok(way);
+        }
+        let (first, requests) = mpsc::channel();
+        let scribe = Arc::clone(&self.scribe);
+        started("unstuck-scribe", move || scribe.work(&requests, &way))?;
+        Ok(first)
     }
+}
+
+/// Starts a thread.
+fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| error.to_string())
 }
 
 impl std::fmt::Debug for Stored {

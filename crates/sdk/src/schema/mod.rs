@@ -4,6 +4,7 @@
 //! schema is walked a second time, for words that help. All of it goes down by recursion: what is too deep has to be
 //! refused by [`size`] before. Nothing outside of a schema is ever fetched.
 
+mod clear;
 mod definitions;
 mod expected;
 #[cfg(test)]
@@ -131,6 +132,18 @@ impl Schema {
         self.validator.is_valid(&value).then_some((value, repairs))
     }
 
+    /// What is clearly wrong with arguments that do not fit: a field that has to be there is missing, or a value is of a type
+    /// that cannot be meant. Nothing where the tool may make something of them.
+    #[cold]
+    pub(crate) fn clearly_wrong(&self, input: &Value) -> Option<Invalid> {
+        let compile = |schema: &Value| options(Some(self.validator.draft())).build(schema).ok();
+        let root = self.definitions.root();
+        let mut found = Found::new(0);
+        let walk = Walk::new(&self.definitions, &compile);
+        walk.look_for_clear_mistakes(root, root, input, &mut Vec::new(), &mut found);
+        (!found.mistakes.is_empty()).then(|| self.told(found))
+    }
+
     #[cold]
     fn explain(&self, input: &Value) -> Invalid {
         let compile = |schema: &Value| options(Some(self.validator.draft())).build(schema).ok();
@@ -145,6 +158,11 @@ impl Schema {
             });
             found.count = 1;
         }
+        self.told(found)
+    }
+
+    /// What was found, as it is told.
+    fn told(&self, found: Found) -> Invalid {
         let fields = if found.is_missing { self.fields() } else { Vec::new() };
         let more = found.count.saturating_sub(found.mistakes.len());
         Invalid::new(found.mistakes, more, fields)

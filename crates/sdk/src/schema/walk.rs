@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Number, Value, json};
 
 use super::definitions::{Definitions, either};
-use super::expected::{Bound, Expected, Unit};
+use super::expected::{Bound, Expected, Sort, Unit};
 use super::mistake::{MISTAKES_MAX, Mistake, Wrong};
 use super::near::near;
 use super::quote::Step;
@@ -29,7 +29,7 @@ pub(super) const UNKNOWN_MAX: usize = 256;
 
 /// One walk through arguments.
 pub(super) struct Walk<'s> {
-    definitions: &'s Definitions,
+    pub(super) definitions: &'s Definitions,
     compile: &'s dyn Fn(&Value) -> Option<Validator>,
     steps: Cell<usize>,
     forms: Cell<usize>,
@@ -64,7 +64,7 @@ enum Aim {
 
 /// What a mistake means for the value it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weight {
+pub(super) enum Weight {
     /// It is something else altogether.
     Off,
     /// It lacks a field.
@@ -123,6 +123,20 @@ impl<'s> Walk<'s> {
         self.steps.get() >= STEPS_MAX
     }
 
+    /// Makes a step, and says whether it was one too many.
+    pub(super) fn is_tired_after_a_step(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        self.is_tired()
+    }
+
+    /// What a part of the schema refers to.
+    pub(super) fn references(&self, node: &'s Value) -> impl Iterator<Item = &'s Value> + use<'s> {
+        let definitions = self.definitions;
+        let references =
+            ["$ref", "$dynamicRef"].into_iter().filter_map(|keyword| node.get(keyword)?.as_str());
+        references.filter_map(|reference| definitions.target(reference))
+    }
+
     /// Whether the validator can put into words what the walk could not.
     pub(super) fn leaves_it_to_the_validator(&self) -> bool {
         self.forms.get() <= FORMS_MAX
@@ -135,7 +149,7 @@ impl<'s> Walk<'s> {
         found.count == 0
     }
 
-    fn add(
+    pub(super) fn add(
         &self,
         found: &mut Found,
         way: &[Step<'_>],
@@ -181,22 +195,18 @@ impl<'s> Walk<'s> {
         way: &mut Vec<Step<'v>>,
         found: &mut Found,
     ) {
-        self.steps.set(self.steps.get() + 1);
-        if self.is_tired() || found.is_enough() {
+        if self.is_tired_after_a_step() || found.is_enough() {
             return;
         }
-        let fields = match node {
+        match node {
             Value::Bool(false) => {
                 return self.add(found, way, value, Weight::Off, || Wrong::Unfit(Expected::Nothing, None));
             }
-            Value::Object(fields) => fields,
+            Value::Object(_) => {}
             Value::Null | Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) => return,
-        };
-        for keyword in ["$ref", "$dynamicRef"] {
-            let reference = fields.get(keyword).and_then(Value::as_str);
-            if let Some(target) = reference.and_then(|reference| self.definitions.target(reference)) {
-                self.look(target, whole, value, way, found);
-            }
+        }
+        for target in self.references(node) {
+            self.look(target, whole, value, way, found);
         }
         let Some(fields) = self.definitions.words(node) else { return };
         if !self.is_right_sort(node, fields, value, way, found) {
@@ -257,16 +267,7 @@ impl<'s> Walk<'s> {
             });
             return false;
         }
-        if !fields.contains_key("type") {
-            return true;
-        }
-        // Only what this part says: the others speak for themselves.
-        let written = match fields.get("type") {
-            Some(Value::String(name)) => std::slice::from_ref(name).iter().map(String::as_str).collect(),
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            Some(_) | None => Vec::new(),
-        };
-        let sorts: Vec<_> = written.into_iter().filter_map(super::expected::Sort::named).collect();
+        let sorts = sorts(fields);
         if sorts.is_empty() || sorts.iter().any(|sort| sort.holds(value)) {
             return true;
         }
@@ -582,14 +583,28 @@ impl<'s> Walk<'s> {
             .iter()
             .chain(dependent.flat_map(|(_, names)| names.as_array()).flatten());
         for field in wanted.filter_map(Value::as_str).filter(|field| !entries.contains_key(*field)) {
-            self.add(found, way, value, Weight::Missing, || {
-                let node = self.definitions.property(whole, field);
-                let expected = node.map_or(Expected::Any, |node| self.definitions.expected(node));
-                // Where unknown fields are a mistake of their own, that one says what was meant.
-                let under = if is_closed { None } else { self.under(field, whole, entries) };
-                Wrong::Missing { field: field.to_owned(), expected, under: under.map(str::to_owned) }
-            });
+            self.add_missing(field, whole, entries, is_closed, value, way, found);
         }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn add_missing<'v>(
+        &self,
+        field: &str,
+        whole: &'s Value,
+        entries: &'v Map<String, Value>,
+        is_closed: bool,
+        value: &'v Value,
+        way: &[Step<'v>],
+        found: &mut Found,
+    ) {
+        self.add(found, way, value, Weight::Missing, || {
+            let node = self.definitions.property(whole, field);
+            let expected = node.map_or(Expected::Any, |node| self.definitions.expected(node));
+            // Where unknown fields are a mistake of their own, that one says what was meant.
+            let under = if is_closed { None } else { self.under(field, whole, entries) };
+            Wrong::Missing { field: field.to_owned(), expected, under: under.map(str::to_owned) }
+        });
     }
 
     /// The unknown field under which a missing one probably stands.
@@ -658,7 +673,16 @@ fn tag_of<'v>(value: &'v Value, tag: &str) -> &'v str {
     entry.map_or("", |(name, _)| name)
 }
 
-fn list<'s>(fields: &'s Map<String, Value>, keyword: &str) -> &'s [Value] {
+/// The types that a part of the schema names itself: the others speak for themselves.
+pub(super) fn sorts(fields: &Map<String, Value>) -> Vec<Sort> {
+    match fields.get("type") {
+        Some(Value::String(name)) => Sort::named(name).into_iter().collect(),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).filter_map(Sort::named).collect(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+pub(super) fn list<'s>(fields: &'s Map<String, Value>, keyword: &str) -> &'s [Value] {
     fields.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 

@@ -8,14 +8,24 @@ use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 
 /// Threads of our own, made when they are first needed.
 #[derive(Default)]
-pub(crate) struct Backstage(OnceLock<Option<Runtime>>);
+pub(crate) struct Backstage {
+    threads: OnceLock<Option<Runtime>>,
+    /// No tool blocks, as whoever built the toolbox says: everything stays where the caller is.
+    stays: bool,
+}
 
 impl Backstage {
+    pub(super) fn new(stays: bool) -> Backstage {
+        Backstage { threads: OnceLock::new(), stays }
+    }
+
     /// Does a piece of work where it can be done, and waits for it. Whoever stops waiting ends it.
     pub(crate) async fn host<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         let here = Handle::try_current().ok();
         let is_roomy = here.as_ref().is_some_and(|here| {
-            here.runtime_flavor() == RuntimeFlavor::MultiThread && here.metrics().num_workers() > 1
+            let has_room =
+                here.runtime_flavor() == RuntimeFlavor::MultiThread && here.metrics().num_workers() > 1;
+            self.stays || has_room
         });
         let ours = if is_roomy { None } else { self.threads() };
         match ours {
@@ -44,13 +54,13 @@ impl Backstage {
                 .build()
                 .ok()
         };
-        self.0.get_or_init(make).as_ref()
+        self.threads.get_or_init(make).as_ref()
     }
 }
 
 impl Drop for Backstage {
     fn drop(&mut self) {
-        if let Some(Some(threads)) = self.0.take() {
+        if let Some(Some(threads)) = self.threads.take() {
             // Waiting for tools that do not end is not allowed where nobody may block.
             threads.shutdown_background();
         }

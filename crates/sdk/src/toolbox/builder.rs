@@ -13,6 +13,7 @@ use super::halted::Halted;
 use super::hooks::Plugged;
 use super::installed::Installed;
 use super::names::Names;
+use super::shelf::{Shelf, Shelves};
 use super::{Inner, Toolbox};
 use crate::call::Session;
 use crate::hook::Hook;
@@ -51,7 +52,7 @@ pub enum BuildError {
     },
 }
 
-type Install = Box<dyn FnOnce(usize) -> Result<Installed, (String, SchemaError)> + Send>;
+type Install = Box<dyn FnOnce(usize) -> Result<Installed, BuildError> + Send>;
 
 /// Puts a [`Toolbox`] together.
 #[must_use = "nothing is built before `build`"]
@@ -62,6 +63,8 @@ pub struct ToolboxBuilder {
     session: Option<Session>,
     store: Option<Store>,
     events: usize,
+    namespace: String,
+    stays: bool,
 }
 
 impl ToolboxBuilder {
@@ -73,16 +76,21 @@ impl ToolboxBuilder {
             session: None,
             store: None,
             events: EVENTS,
+            stays: false,
+            namespace: String::new(),
         }
     }
 
     /// Adds a tool.
     pub fn tool<T: Tool>(mut self, tool: T) -> ToolboxBuilder {
-        self.tools.push(Box::new(move |places| {
-            let name = tool.name().to_owned();
-            Installed::new(tool, places).map_err(|error| (name, error))
-        }));
+        self.tools.push(Box::new(move |places| install(tool, places)));
         self
+    }
+
+    /// What stands before the name of each tool where its calls are recorded, compared and judged: `mcp__github__` before
+    /// `create_issue`. Models call them by their own names and never see it; [`Policy::mode_of`] names tools with it.
+    pub fn namespace(self, prefix: impl Into<String>) -> ToolboxBuilder {
+        ToolboxBuilder { namespace: prefix.into(), ..self }
     }
 
     /// Adds somebody who is asked before tools run and told after.
@@ -106,6 +114,12 @@ impl ToolboxBuilder {
         ToolboxBuilder { store: Some(store), ..self }
     }
 
+    /// No tool ever blocks its thread: calls stay on the runtime of whoever makes them, also where that has a single thread. It
+    /// saves the way to another thread and back; one tool that blocks after all holds up everything.
+    pub fn without_threads(self) -> ToolboxBuilder {
+        ToolboxBuilder { stays: true, ..self }
+    }
+
     /// How many events are kept in memory for those who subscribe late or read slowly. At least one.
     pub fn event_capacity(self, events: usize) -> ToolboxBuilder {
         ToolboxBuilder { events: events.max(1), ..self }
@@ -117,25 +131,13 @@ impl ToolboxBuilder {
     /// Where two tools have the same name, a name is none, or a schema is no JSON schema.
     pub fn build(self) -> Result<Toolbox, BuildError> {
         let policy = Arc::new(self.policy);
-        // One tool alone never takes all places, so that the others get through.
-        let places = (policy.concurrency * 3 / 4).max(1);
-        let mut tools: Vec<Arc<Installed>> = Vec::with_capacity(self.tools.len());
-        for install in self.tools {
-            let installed =
-                install(places).map_err(|(tool, source)| BuildError::BadSchema { tool, source })?;
-            let name = installed.name.to_string();
-            if !is_name(&name) {
-                return Err(BuildError::BadName { name });
-            }
-            if tools.iter().any(|other| *other.name == *name) {
-                return Err(BuildError::SameName { name });
-            }
-            tools.push(Arc::new(installed));
-        }
+        let places = places_of_one(&policy);
+        let tools = Shelf::new(self.tools.into_iter().map(|install| install(places)))?;
         let (ledger, bus) = Ledger::new(&policy, self.store, self.events);
         Ok(Toolbox {
             inner: Arc::new(Inner {
-                tools,
+                tools: Shelves::new(tools),
+                namespace: self.namespace,
                 hooks: self.hooks,
                 session: self.session.unwrap_or_default(),
                 main: "main".into(),
@@ -148,7 +150,7 @@ impl ToolboxBuilder {
                 halted: Halted::default(),
                 running: TaskTracker::new(),
                 shutdown: CancellationToken::new(),
-                backstage: Backstage::default(),
+                backstage: Backstage::new(self.stays),
             }),
         })
     }
@@ -160,7 +162,13 @@ impl fmt::Debug for ToolboxBuilder {
     }
 }
 
-fn is_name(name: &str) -> bool {
-    let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "_-./".contains(sign);
-    (1..=128).contains(&name.len()) && name.chars().all(is_sign)
+/// Puts a tool in its place.
+pub(super) fn install<T: Tool>(tool: T, places: usize) -> Result<Installed, BuildError> {
+    let name = tool.name().to_owned();
+    Installed::new(tool, places).map_err(|source| BuildError::BadSchema { tool: name, source })
+}
+
+/// How many calls of one tool run at once. It alone never takes all places, so that the others get through.
+pub(super) fn places_of_one(policy: &Policy) -> usize {
+    (policy.concurrency * 3 / 4).max(1)
 }

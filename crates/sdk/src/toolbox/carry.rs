@@ -15,12 +15,14 @@ use unstuck_wire::report::Report;
 use super::hooks::{self, Ruling};
 use super::installed::Installed;
 use super::observed::{Event, Observed};
+use super::shelf::Shelf;
 use super::{Inner, attempt, now, wording};
 use crate::call::{CallId, CallInfo, ToolCall};
 use crate::context::ToolContext;
 use crate::failure::Failure;
-use crate::hook::Attempted;
+use crate::hook::{Attempted, Next};
 use crate::ledger::{After, Closing, Opening, roll};
+use crate::policy::Policy;
 use crate::result::{CallResult, Status, Tried};
 use crate::schema;
 
@@ -43,6 +45,8 @@ pub(crate) struct Journey {
     /// What was said before it ran.
     note: Option<String>,
     repairs: Vec<String>,
+    /// How long after `begun` a retry may begin.
+    retry_within: Option<Duration>,
     lang: Lang,
 }
 
@@ -50,8 +54,10 @@ pub(crate) struct Journey {
 pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
     let begun = Instant::now();
     let _running = inner.running.token();
-    let (mut call, mut event) = introduce(inner, call);
-    let installed = inner.find(call.tool()).cloned();
+    let retry_within = call.retry_within;
+    let tools = inner.tools.now();
+    let installed = tools.find(&call.tool).cloned();
+    let (mut call, mut event) = introduce(inner, installed.as_deref(), call);
     let mut question = None;
     let mut repairs = Vec::new();
     if event.is_none() && !inner.hooks.is_empty() && !hooks::is_inside() {
@@ -67,7 +73,7 @@ pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
         }
     }
     if event.is_none() {
-        event = validated(inner, installed.as_deref(), &mut call, &mut repairs);
+        event = validated(inner, &tools, installed.as_deref(), &mut call, &mut repairs);
     }
     if let Some(result) = inner.halted.answer(&call, begun) {
         return result;
@@ -78,7 +84,8 @@ pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
     let dead = said.sealed.iter().map(|sealed| sealed.text(inner.policy.lang));
     let notes: Vec<String> = dead.chain(said.text).collect();
     let note = (!notes.is_empty()).then(|| notes.join(" "));
-    let mut journey = Journey { opening, installed, begun, note, repairs, lang: inner.policy.lang };
+    let lang = inner.policy.lang;
+    let mut journey = Journey { opening, installed, begun, note, repairs, retry_within, lang };
     if let Stance::Hold { wait, .. } = said.stance {
         pause(inner, wait).await;
     }
@@ -104,8 +111,8 @@ pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
 }
 
 /// Gives a call a name and a session. Arguments that are too much for anybody are taken away from it.
-fn introduce(inner: &Inner, call: ToolCall) -> (Arc<CallInfo>, Option<Event>) {
-    let ToolCall { mut tool, input, session, agent, id, round, broken } = call;
+fn introduce(inner: &Inner, installed: Option<&Installed>, call: ToolCall) -> (Arc<CallInfo>, Option<Event>) {
+    let ToolCall { mut tool, input, session, agent, id, round, retry_within: _, broken } = call;
     let policy = &inner.policy;
     // No tool has such a name, and nobody wants to keep it.
     if tool.len() > NAME_MAX {
@@ -128,11 +135,9 @@ fn introduce(inner: &Inner, call: ToolCall) -> (Arc<CallInfo>, Option<Event>) {
         id: id.map_or_else(CallId::new, |id| inner.names.take(&session, id)),
         session,
         agent: agent.map_or_else(|| Arc::clone(&inner.main), Into::into),
-        annotations: inner
-            .find(&tool)
-            .map(|installed| Arc::clone(&installed.annotations))
-            .unwrap_or_default(),
-        call: Arc::new(Call::new(tool, input)),
+        annotations: installed.map(|installed| Arc::clone(&installed.annotations)).unwrap_or_default(),
+        prefix: inner.namespace.len(),
+        call: Arc::new(Call::new(inner.named(tool), input)),
         round,
     };
     (Arc::new(info), event)
@@ -167,22 +172,27 @@ fn gist(input: &Value) -> Value {
 /// Looks whether there is such a tool and the arguments fit it, and puts them right where that is wanted.
 fn validated(
     inner: &Inner,
+    tools: &Shelf,
     installed: Option<&Installed>,
     call: &mut Arc<CallInfo>,
     repairs: &mut Vec<String>,
 ) -> Option<Event> {
     let lang = inner.policy.lang;
     let Some(installed) = installed else {
-        let names = inner.tools.iter().map(|installed| &*installed.name);
+        let names = tools.all().iter().map(|installed| &*installed.name);
         let text = wording::unknown_tool(call.tool(), names, lang);
         return Some(Event::Invalid { text, mistakes: Vec::new() });
     };
-    let Err(invalid) = installed.schema.check(call.input()) else {
-        let (field, meant) = installed.schema.misspelt(call.input())?;
+    let schema = installed.schema.as_ref()?;
+    let Err(mut invalid) = schema.check(call.input()) else {
+        let (field, meant) = schema.misspelt(call.input()).filter(|_| !inner.policy.is_lenient)?;
         let text = wording::misspelt(call.tool(), field, meant, lang);
         return Some(Event::Invalid { text, mistakes: Vec::new() });
     };
-    let repaired = inner.policy.repairs.then(|| installed.schema.repair(call.input())).flatten();
+    let repaired = inner.policy.repairs.then(|| schema.repair(call.input())).flatten();
+    if repaired.is_none() && inner.policy.is_lenient {
+        invalid = schema.clearly_wrong(call.input())?;
+    }
     match repaired {
         Some((input, done)) => {
             repairs.extend(done.iter().map(|repair| repair.text(lang).to_owned()));
@@ -201,7 +211,7 @@ fn open(inner: &Inner, installed: Option<&Installed>, call: Arc<CallInfo>) -> Op
     let compared = match annotations.and_then(|annotations| annotations.loop_key.as_ref()) {
         None => Arc::clone(&call.call),
         Some(key) => match panic::catch_unwind(AssertUnwindSafe(|| key(call.input()))) {
-            Ok(key) => Arc::new(Call::new(call.tool(), key)),
+            Ok(key) => Arc::new(Call::new(call.recorded_as(), key)),
             Err(payload) => {
                 let words = attempt::words_of(payload);
                 let message = format!("the loop key of `{}` panicked: {words}", call.tool());
@@ -264,10 +274,15 @@ pub(crate) async fn on(inner: &Arc<Inner>, journey: Journey) -> CallResult {
     let policy = &inner.policy;
     let base = installed.annotations.timeout.unwrap_or(policy.timeout);
     let mut limit = base;
-    let mut series = Series { retries: policy.retries, deadline: policy.deadline, ..Series::default() };
+    let mut series = Series {
+        retries: installed.annotations.retries.or(policy.retries),
+        deadline: journey.last_begin(policy),
+        ..Series::default()
+    };
     let mut opening = journey.opening.clone();
     let mut tried = Vec::new();
     let mut on_its_way = OnItsWay::new(inner, &opening);
+    let mut announced = None;
     loop {
         let until = policy.deadline.and_then(|deadline| journey.begun.checked_add(deadline));
         let Made { attempted, took, allowed } = attempt(inner, &installed, &opening, limit, until).await;
@@ -286,10 +301,14 @@ pub(crate) async fn on(inner: &Arc<Inner>, journey: Journey) -> CallResult {
             tried.push(Tried { attempt: opening.attempt, waited: series.waited, took, kind, error });
             series.failed_before = Some(kind);
         }
-        let Some(Retry::Again { wait, limit_factor, .. }) = after.retry.filter(|_| after.failed) else {
+        let Some(Retry::Again { wait, limit_factor, attempt, of, .. }) = after.retry.filter(|_| after.failed)
+        else {
             let status = if after.failed { Status::Failed } else { Status::Succeeded };
             return told(journey, status, observed, after, tried);
         };
+        let kind = series.failed_before.unwrap_or(Kind::Unknown);
+        let line = after.line(journey.lang).unwrap_or_default();
+        announced = hooks::announce(inner, &opening.call, Next { attempt, of, wait, kind, line }, announced);
         pause(inner, wait).await;
         limit = limit_factor.of(base);
         series.waited = wait;
@@ -380,22 +399,23 @@ async fn closed(
     series: Series,
     again: Again,
 ) -> (Observed, After) {
-    let Observed { printed, error, advice, mistakes, output } = observed;
+    let Observed { printed, error, advice, mistakes, output, goes_on, not_again } = observed;
     let all_advice = advice.iter().chain(journey.general_advice()).cloned().collect();
+    let nature = if goes_on { Some(Nature::Idempotent) } else { opening.nature };
     let closing = Closing {
-        opening: opening.clone(),
+        opening: Opening { nature, ..opening.clone() },
         advice: all_advice,
         took,
         series,
         gets_more_time: again.gets_more_time,
-        is_hindered: again.is_hindered,
+        is_hindered: again.is_hindered || not_again,
         draw: roll(),
         at: now(),
         printed,
     };
     let after = inner.ledger.after(closing).await;
     let printed = crate::ledger::Printed::nothing(Outcome::NoExitCode);
-    (Observed { printed, error, advice, mistakes, output }, after)
+    (Observed { printed, error, advice, mistakes, output, goes_on, not_again }, after)
 }
 
 /// The result as the caller gets it.
@@ -420,14 +440,10 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
             recommendations.push(advice.clone());
         }
     }
+    let shown = after.line(journey.lang);
     let note = match (&journey.note, after.text) {
         (Some(before), Some(after)) => Some(format!("{before} {after}")),
         (before, after) => after.or_else(|| before.clone()),
-    };
-    let shown = || {
-        let report = after.report.as_ref()?;
-        let line = report.diagnosis.evidence.as_ref().map(|found| found.text.clone());
-        Some(line.unwrap_or_else(|| report.diagnosis.kind.title(journey.lang).to_owned()))
     };
     let error = match status {
         Status::Succeeded => {
@@ -435,7 +451,7 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
             String::new()
         }
         // The tool took it for a success.
-        _ if observed.error.is_empty() => shown().unwrap_or_default(),
+        _ if observed.error.is_empty() => shown.unwrap_or_default(),
         _ => observed.error,
     };
     CallResult {
@@ -454,6 +470,12 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
 }
 
 impl Journey {
+    /// How long after it began the last retry may begin, where anybody says so.
+    fn last_begin(&self, policy: &Policy) -> Option<Duration> {
+        let asked = self.retry_within.map(|limit| limit.min(policy.retry.deadline));
+        [policy.deadline, asked].into_iter().flatten().min()
+    }
+
     fn ok_is_data(&self) -> bool {
         self.installed.as_ref().is_some_and(|installed| installed.annotations.ok_is_data)
     }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::backstage::EndedWithUs;
 use super::{Inner, attempt, now};
 use crate::call::CallInfo;
-use crate::hook::{After, AnyHook, Attempted, Before, Hook};
+use crate::hook::{After, AnyHook, Attempted, Before, Hook, Next};
 
 tokio::task_local! {
     /// There inside of a hook. What it calls itself is not asked about: it would be asked for ever.
@@ -108,6 +109,32 @@ pub(crate) async fn tell(inner: &Inner, call: &Arc<CallInfo>, attempted: Attempt
     }
     Arc::unwrap_or_clone(attempted)
 }
+
+/// Tells them that a call is sent again, after what they were told of it `before`. Nobody waits for it.
+pub(crate) fn announce(
+    inner: &Arc<Inner>,
+    call: &Arc<CallInfo>,
+    next: Next,
+    before: Option<Told>,
+) -> Option<Told> {
+    if inner.hooks.is_empty() {
+        return None;
+    }
+    let (inner, call) = (Arc::clone(inner), Arc::clone(call));
+    Some(tokio::spawn(async move {
+        let _running = inner.running.token();
+        if let Some(before) = before {
+            let _panics_are_caught_there = before.await;
+        }
+        for hook in &inner.hooks {
+            let answer = Arc::clone(&hook.hook).announce(Arc::clone(&call), next.clone());
+            heard(&inner, hook, &call, answer, ()).await;
+        }
+    }))
+}
+
+/// The hooks are being told something.
+pub(crate) type Told = JoinHandle<()>;
 
 /// Waits for what a hook says, in a task of its own; one that panics or takes too long says nothing.
 async fn heard<T: Send + 'static>(

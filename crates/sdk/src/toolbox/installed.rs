@@ -19,7 +19,8 @@ pub(crate) struct Installed {
     pub(crate) name: Arc<str>,
     pub(crate) description: String,
     pub(crate) described: Value,
-    pub(crate) schema: Schema,
+    /// What its arguments are checked by; nothing where they are not.
+    pub(crate) schema: Option<Schema>,
     pub(crate) annotations: Arc<Annotations>,
     /// How many of its calls run at once.
     pub(crate) places: Semaphore,
@@ -36,7 +37,10 @@ impl Installed {
         Ok(Installed {
             name: tool.name().into(),
             description: tool.description().to_owned(),
-            schema: Schema::compile(&described)?,
+            schema: match annotations.is_unchecked {
+                true => None,
+                false => Some(Schema::compile(&described)?),
+            },
             described,
             blocks: AtomicBool::new(annotations.blocks),
             annotations,

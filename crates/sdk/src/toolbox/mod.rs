@@ -10,6 +10,7 @@ mod hooks;
 mod installed;
 mod names;
 mod observed;
+mod shelf;
 mod wording;
 
 use std::fmt;
@@ -28,12 +29,14 @@ use crate::policy::Policy;
 use crate::record::CallRecord;
 use crate::result::CallResult;
 use crate::store::StoreError;
+use crate::tool::Tool;
 use approval::Pending;
 use backstage::Backstage;
 use halted::Halted;
 use hooks::Plugged;
 use installed::Installed;
 use names::Names;
+use shelf::{Shelf, Shelves};
 
 pub use approval::PendingCall;
 pub use builder::{BuildError, ToolboxBuilder};
@@ -78,7 +81,9 @@ pub struct Toolbox {
 
 /// What all clones of a toolbox share.
 pub(crate) struct Inner {
-    pub(crate) tools: Vec<Arc<Installed>>,
+    pub(crate) tools: Shelves,
+    /// What stands before the names of tools where their calls are recorded.
+    pub(crate) namespace: String,
     pub(crate) hooks: Vec<Plugged>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) session: Session,
@@ -132,7 +137,18 @@ impl Toolbox {
             schema: installed.described.clone(),
             annotations: Annotations::clone(&installed.annotations),
         };
-        self.inner.tools.iter().map(define).collect()
+        self.inner.tools.now().all().iter().map(define).collect()
+    }
+
+    /// Puts these tools in the place of all that there are, at once. Calls that are under way go on with those they began with.
+    ///
+    /// # Errors
+    /// As with [`build`](ToolboxBuilder::build); nothing is changed then.
+    pub fn replace_tools<T: Tool>(&self, tools: Vec<T>) -> Result<(), BuildError> {
+        let places = builder::places_of_one(&self.inner.policy);
+        let shelf = Shelf::new(tools.into_iter().map(|tool| builder::install(tool, places)))?;
+        self.inner.tools.replace(shelf);
+        Ok(())
     }
 
     /// What happens, as it happens. With a store, what other processes write there is told as well.
@@ -198,8 +214,8 @@ impl Toolbox {
             Ok::<_, StoreError>(orphans)
         };
         let orphans = self.inner.backstage.host(resumed).await?;
-        let lang = self.inner.policy.lang;
-        Ok(orphans.into_iter().map(|orphan| CallResult::orphaned(orphan, session, lang)).collect())
+        let (lang, namespace) = (self.inner.policy.lang, &self.inner.namespace);
+        Ok(orphans.into_iter().map(|orphan| CallResult::orphaned(orphan, session, namespace, lang)).collect())
     }
 
     /// Ends everything: running tools are cancelled and recorded as interrupted, what waits to be written is written, and
@@ -225,7 +241,8 @@ impl Toolbox {
 
 impl fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.inner.tools.iter().map(|installed| &*installed.name).collect();
+        let tools = self.inner.tools.now();
+        let names: Vec<&str> = tools.all().iter().map(|installed| &*installed.name).collect();
         f.debug_struct("Toolbox").field("tools", &names).finish_non_exhaustive()
     }
 }
@@ -238,8 +255,12 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Installed>> {
-        self.tools.iter().find(|installed| &*installed.name == name)
+    /// The name a tool is recorded under.
+    pub(crate) fn named(&self, mut tool: String) -> String {
+        if !self.namespace.is_empty() {
+            tool.insert_str(0, &self.namespace);
+        }
+        tool
     }
 }
 

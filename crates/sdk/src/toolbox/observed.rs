@@ -37,6 +37,10 @@ pub(crate) struct Observed {
     pub(crate) mistakes: Vec<Mistake>,
     /// What the tool answered.
     pub(crate) output: Value,
+    /// Sent again, it goes on where it stopped.
+    pub(crate) goes_on: bool,
+    /// It is not sent again by us.
+    pub(crate) not_again: bool,
 }
 
 impl Observed {
@@ -50,6 +54,8 @@ impl Observed {
                     advice: Vec::new(),
                     mistakes: Vec::new(),
                     output,
+                    goes_on: false,
+                    not_again: false,
                 },
                 Some(told) => {
                     Observed { advice: told.advice, output, ..Observed::in_words(told.outcome, told.error) }
@@ -73,6 +79,8 @@ impl Observed {
             advice: Vec::new(),
             mistakes: Vec::new(),
             output: Value::Null,
+            goes_on: false,
+            not_again: false,
         }
     }
 
@@ -89,7 +97,9 @@ impl Observed {
         let has_streams = !failure.stdout.is_empty() || !failure.stderr.is_empty();
         let words = if has_streams { failure.hint() } else { failure.text() };
         let merged = excerpt(words.as_bytes(), PRINTED_MAX).into_bytes();
-        let (http_status, comes_back) = (failure.http_status, failure.retry_after.is_some());
+        let (http_status, did_nothing) = (failure.http_status, failure.nothing_done);
+        // Whoever says when it may be asked again says that it passes by itself.
+        let comes_back = failure.passes || failure.retry_after.is_some();
         // What a command printed is what the model can act on.
         let shown = || match (has_streams, failure.manner) {
             (false, _) => Value::Null,
@@ -101,11 +111,13 @@ impl Observed {
         let output = failure.data.clone().unwrap_or_else(shown);
         let Account { stdout, stderr, .. } = failure;
         Observed {
-            printed: Printed { outcome, http_status, stdout, stderr, merged, comes_back },
+            printed: Printed { outcome, http_status, stdout, stderr, merged, comes_back, did_nothing },
             error: excerpt(failure.message.as_bytes(), SHOWN_MAX),
             advice: failure.recommendations,
             mistakes: Vec::new(),
             output,
+            goes_on: failure.goes_on,
+            not_again: failure.not_again,
         }
     }
 }

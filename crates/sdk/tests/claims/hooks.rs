@@ -1,15 +1,15 @@
 //! Those who are asked before and told after.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unstuck::{
-    After, Annotations, Attempted, Before, CallInfo, Channel, Failure, Hook, Policy, Status, ToolContext,
-    Toolbox, tool_fn,
+    After, Annotations, Attempted, Before, CallInfo, Channel, Failure, Hook, Kind, Next, Policy, Status,
+    ToolContext, Toolbox, tool_fn,
 };
 
-use crate::{Count, NO_RECORD, Number, both, call, in_time, tool, until};
+use crate::{Count, NO_RECORD, Number, RESET, both, call, eventually, in_time, swift, tool, until};
 
 /// Who was asked and told what, in order.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -258,4 +258,54 @@ async fn with_a_store_the_fault_of_a_hook_stands_in_the_timeline() {
     let database = rusqlite::Connection::open(folder.path().join("state/timeline.db")).unwrap();
     let sql = "SELECT count(*) FROM event WHERE body LIKE '%the hook `panics` panicked: before%'";
     assert_eq!(database.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+}
+
+/// An attempt that was announced: which one, of how many, why, and what shows it.
+type Announced = (u32, u32, Kind, String);
+
+/// Writes down what is sent again, and may take its time.
+struct Watches {
+    heard: Arc<Mutex<Vec<Announced>>>,
+    takes: Duration,
+    panics: bool,
+}
+
+impl Hook for Watches {
+    fn name(&self) -> &str {
+        "watches"
+    }
+
+    async fn retrying(&self, _: Arc<CallInfo>, next: Next) {
+        assert!(!next.wait.is_zero());
+        self.heard.lock().unwrap().push((next.attempt, next.of, next.kind, next.line));
+        tokio::time::sleep(self.takes).await;
+        assert!(!self.panics, "as it was made to");
+    }
+}
+
+#[tokio::test]
+async fn hooks_hear_of_each_retry_before_its_wait_and_delay_nothing() {
+    for (takes, panics) in [(0, false), (0, true), (5, false)] {
+        for (which, tools, heard, _folder) in {
+            let heard = Arc::default();
+            both(|| {
+                let fails = tool("work", Annotations::new().read_only(), |_| Err(Failure::unexpected(RESET)));
+                let takes = Duration::from_secs(takes);
+                let watches = Watches { heard: Arc::clone(&heard), takes, panics };
+                Toolbox::builder().tool(fails).hook(watches).policy(swift())
+            })
+            .map(|(which, tools, folder)| (which, tools, Arc::clone(&heard), folder))
+        } {
+            heard.lock().unwrap().clear();
+            let begun = Instant::now();
+            assert_eq!(call(&tools, "work", json!({})).await.tried().len(), 3, "{which}");
+            assert!(begun.elapsed() < Duration::from_secs(4), "{which}: {:?}", begun.elapsed());
+            let is_first = |heard: &Announced| heard == &(2, 3, Kind::Network, RESET.to_owned());
+            assert!(heard.lock().unwrap().first().is_some_and(is_first), "{which}: {heard:?}");
+            if takes == 0 {
+                eventually("both are told", async || heard.lock().unwrap().len() == 2).await;
+                assert_eq!(heard.lock().unwrap()[1].0, 3, "{which}");
+            }
+        }
+    }
 }

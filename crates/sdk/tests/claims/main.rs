@@ -5,6 +5,7 @@
 mod advice;
 mod approval;
 mod events;
+mod foreign;
 mod hooks;
 mod ladder;
 mod resume;

@@ -47,6 +47,55 @@ async fn a_policy_can_forbid_retries() {
 }
 
 #[tokio::test]
+async fn a_tool_says_itself_how_often_it_is_sent_again() {
+    let check = async |policy: Policy, annotations: Annotations, times: u32| {
+        let (_, ran) = failing(policy, annotations.read_only(), Failure::unexpected(RESET)).await;
+        assert_eq!(ran, times);
+    };
+    check(swift(), Annotations::new().retries(0), 1).await;
+    check(swift().retries(0), Annotations::new().retries(1), 2).await;
+    check(swift().retries(1), Annotations::new().retries(4), 5).await;
+}
+
+#[tokio::test]
+async fn where_it_is_certain_that_nothing_was_done_even_what_writes_is_sent_again() {
+    let check = async |annotations: Annotations, failure: Failure, times: u32| {
+        let (result, ran) = failing(swift(), annotations, failure.clone()).await;
+        assert_eq!((result.status(), ran), (Status::Failed, times), "{failure:?}");
+        let effect = result.verdict().map(|verdict| verdict.effect);
+        let is_nothing = effect == Some(unstuck::Effect::Nothing);
+        assert_eq!(is_nothing, failure.clone().nothing_done() == failure, "{failure:?}: {effect:?}");
+    };
+    let reset = || Failure::unexpected(RESET);
+    check(Annotations::new().writes(), reset(), 1).await;
+    check(Annotations::new().writes(), reset().nothing_done(), 3).await;
+    check(Annotations::new(), reset().nothing_done(), 3).await;
+    check(Annotations::new().destructive(), reset().nothing_done(), 1).await;
+    // What does not pass is not sent again for that.
+    let odd = || Failure::unexpected("the door is shut");
+    check(Annotations::new().writes(), odd().nothing_done(), 1).await;
+    check(Annotations::new().writes(), odd().passes(), 1).await;
+    check(Annotations::new().writes(), odd().passes().nothing_done(), 2).await;
+}
+
+#[tokio::test]
+async fn no_retry_begins_after_the_time_that_the_caller_names_and_no_attempt_is_cut() {
+    // The first wait after a connection that was reset is 3 s.
+    let policy = Policy::default();
+    let work = tool_fn("work", "", |_: Value, _: ToolContext| async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Err::<(), _>(Failure::unexpected(RESET))
+    })
+    .annotated(Annotations::new().read_only());
+    let tools = Toolbox::builder().tool(work).policy(policy).build().unwrap();
+    let call = ToolCall::new("work", json!({})).retry_within(Duration::from_millis(100));
+    let begun = Instant::now();
+    let result = in_time(tools.call(call)).await;
+    assert_eq!((result.tried().len(), result.error()), (1, Some(RESET)));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
 async fn the_result_tells_what_was_tried() {
     let (result, _) = failing(swift(), Annotations::new().read_only(), Failure::unexpected(RESET)).await;
     let tried: Vec<_> =

@@ -10,7 +10,9 @@ mod lessons_strained;
 mod own_attempts;
 mod past_retries;
 mod protection;
+mod servers;
 mod stance;
+mod together;
 
 use std::fs;
 use std::time::Duration;

@@ -4,18 +4,20 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use unstuck_exec::alive;
+use unstuck_judge::ladder::Rung;
 use unstuck_store::{
-    Answer, Bench, Bookmark, Entry, FileMark, Keeper, Kept, Patience, Said, Sealed, Sender, StoreError,
+    Answer, Bench, Bookmark, Entry, FileMark, Keeper, Kept, Mode, Patience, Said, Sealed, Sender, StoreError,
     StoredEvent, Surroundings, Wanted, Who,
 };
-use unstuck_wire::clean::Cleaner;
 
+use super::quiet::Quiet;
+use super::scribe::{Handed, Scribe};
 use crate::call::{CallInfo, unique};
 use crate::store::Store;
 use crate::toolbox::now;
@@ -35,6 +37,10 @@ pub(super) enum Request {
     Keep(Box<Entry>, Arc<CallInfo>, oneshot::Sender<Answer>),
     /// Keep an entry. Nobody waits.
     Note(Box<Entry>),
+    /// Write down what happened to a call, and keep it. Nobody waits.
+    Hand(Handed, Arc<CallInfo>),
+    /// Keep what is written down of a call. Nobody waits.
+    Written(Box<Entry>, Arc<CallInfo>),
     /// Seal what was in flight in processes that are gone.
     Resume(Box<Who>, oneshot::Sender<Result<Vec<Sealed>, String>>),
     /// Say when everything before this is done.
@@ -48,17 +54,80 @@ pub(super) enum Request {
 /// A request, and its place in the bounded queue; that is free again when it is done.
 pub(super) type Queued = (Request, Option<OwnedSemaphorePermit>);
 
+/// How many entries are kept in one transaction, at most: whoever waits for the last of them waits for all.
+pub(super) const TOGETHER: usize = 256;
+
+/// Whom an entry comes from.
+enum Giver {
+    /// Somebody who waits for the answer.
+    Waits(Arc<CallInfo>, oneshot::Sender<Answer>),
+    /// A call that went on without waiting.
+    Unheard(Arc<CallInfo>),
+    /// Nobody wants to know.
+    Nobody,
+}
+
+impl Giver {
+    fn call(&self) -> Option<&Arc<CallInfo>> {
+        match self {
+            Giver::Waits(call, _) | Giver::Unheard(call) => Some(call),
+            Giver::Nobody => None,
+        }
+    }
+}
+
+/// Entries that are kept together.
+#[derive(Default)]
+struct Batch {
+    entries: Vec<Entry>,
+    from: Vec<Giver>,
+    /// Their places in the queue, which are free again when they are kept.
+    places: Vec<Option<OwnedSemaphorePermit>>,
+}
+
+impl Batch {
+    /// Takes what is to be kept, and gives back what is something else.
+    fn take(&mut self, (request, place): Queued) -> Option<Queued> {
+        let (entry, from) = match request {
+            Request::Keep(mut entry, call, reply) => {
+                if let (Entry::Asked(asked), true) = (&mut *entry, reply.is_closed()) {
+                    // Nobody heard an answer, so it ran: there is nothing to refuse any more.
+                    asked.sender = Sender::Runner;
+                }
+                (*entry, Giver::Waits(call, reply))
+            }
+            Request::Note(entry) => (*entry, Giver::Nobody),
+            Request::Written(entry, call) => (*entry, Giver::Unheard(call)),
+            other @ (Request::Hand(..)
+            | Request::Resume(..)
+            | Request::Flush(_)
+            | Request::Look
+            | Request::Close(_)) => {
+                return Some((other, place));
+            }
+        };
+        self.entries.push(entry);
+        self.from.push(from);
+        self.places.push(place);
+        None
+    }
+}
+
 /// What the thread needs.
 pub(super) struct Cellar {
     pub(super) store: Store,
     pub(super) bench: Bench,
-    pub(super) cleaner: Arc<Cleaner>,
+    pub(super) scribe: Arc<Scribe>,
+    /// Which sessions need not wait for us.
+    pub(super) quiet: Arc<Quiet>,
     /// This process, as calls name it.
     pub(super) owner: String,
     /// Is the timeline to be followed although nothing is asked?
     pub(super) follows: Arc<AtomicBool>,
     /// Did somebody go away unanswered since the last answer?
     pub(super) is_stuck: Arc<AtomicBool>,
+    /// How often something was kept.
+    pub(super) kept: Arc<AtomicU64>,
     pub(super) tail: Tail,
     /// How far the timeline was known before the first request.
     pub(super) known: Bookmark,
@@ -99,7 +168,7 @@ impl Cellar {
         // Half of the patience is for others; the rest is for the way there, and for the spool.
         let half = self.store.patience / 2;
         let patience = Patience { before: half, after: half };
-        let impatient = Patience { before: half.min(IMPATIENT), after: half.min(IMPATIENT) };
+        let impatient = patience.at_most(IMPATIENT);
         let is_alive = |owner: &str| owner == self.owner || alive::is_alive(owner);
         let mut keeper = Keeper::new(Surroundings {
             root: &self.store.path,
@@ -107,19 +176,21 @@ impl Cellar {
             bench: self.bench.clone(),
             patience,
             is_alive: &is_alive,
-            cleaner: &self.cleaner,
+            cleaner: &self.scribe.cleaner,
             dice: unique(),
         });
         let mut seen = None;
         let mut calls = Calls::default();
+        let mut next = None;
         loop {
             let follows = self.follows.load(Ordering::Relaxed);
-            let next = match follows {
-                true => requests.recv_timeout(LOOK_EVERY),
-                false => requests.recv().map_err(RecvTimeoutError::from),
+            let came = match (next.take(), follows) {
+                (Some(next), _) => Ok(next),
+                (None, true) => requests.recv_timeout(LOOK_EVERY),
+                (None, false) => requests.recv().map_err(RecvTimeoutError::from),
             };
-            let (request, _place) = match next {
-                Ok(next) => next,
+            let (request, place) = match came {
+                Ok(came) => came,
                 Err(RecvTimeoutError::Timeout) => (Request::Look, None),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
@@ -130,33 +201,32 @@ impl Cellar {
                     keeper.wait_at_most(impatient);
                 }
             }
-            // Whoever hears the answer finds its events on the bus already.
-            let mut keep = |entry: &Entry, call: Option<Arc<CallInfo>>| {
-                let answer = keeper.keep(entry, now());
-                keeper.wait_at_most(match answer.kept {
-                    Kept::Stored => patience,
-                    Kept::Spooled { .. } | Kept::Lost { .. } => impatient,
-                });
-                if let (Some(number), Some(call)) = (answer.said.call, call) {
-                    calls.note(number, call);
-                }
-                self.hand_on(&mut keeper, &mut seen, &calls);
-                answer
-            };
             match request {
-                Request::Keep(mut entry, call, reply) => {
-                    if let (Entry::Asked(asked), true) = (&mut *entry, reply.is_closed()) {
-                        // Nobody heard an answer, so it ran: there is nothing to refuse any more.
-                        asked.sender = Sender::Runner;
+                Request::Keep(..) | Request::Note(_) | Request::Written(..) => {
+                    let mut batch = Batch::default();
+                    next = batch.take((request, place));
+                    while next.is_none() && batch.entries.len() < TOGETHER {
+                        let Ok(came) = requests.try_recv() else { break };
+                        next = batch.take(came);
                     }
-                    let answer = keep(&entry, Some(call));
+                    let answers = keeper.keep_together(&batch.entries, now());
+                    let is_well = answers.iter().all(|answer| answer.kept == Kept::Stored);
+                    keeper.wait_at_most(if is_well { patience } else { impatient });
+                    for (answer, from) in answers.iter().zip(&batch.from) {
+                        if let (Some(number), Some(call)) = (answer.said.call, from.call()) {
+                            calls.note(number, Arc::clone(call));
+                        }
+                    }
+                    // Whoever hears the answer finds its events on the bus already.
+                    self.hand_on(&mut keeper, &mut seen, &calls);
                     self.is_stuck.store(false, Ordering::Relaxed);
-                    let _whoever_asked_may_be_gone = reply.send(answer);
+                    self.kept.fetch_add(1, Ordering::Relaxed);
+                    for (answer, from) in answers.into_iter().zip(batch.from) {
+                        self.answer(&keeper, answer, from);
+                    }
                 }
-                Request::Note(entry) => {
-                    let _kept_or_spooled = keep(&entry, None);
-                    self.is_stuck.store(false, Ordering::Relaxed);
-                }
+                // It is written down on its way here.
+                Request::Hand(..) => {}
                 Request::Resume(who, reply) => {
                     // Where nobody can tell whether a process runs, only this one is known to.
                     let is_alive =
@@ -173,6 +243,35 @@ impl Cellar {
                     let _whoever_asked_may_be_gone = reply.send(());
                     return;
                 }
+            }
+        }
+    }
+
+    /// Tells whoever waits what is said, and notes what that means for those who need not wait.
+    fn answer(&self, keeper: &Keeper<'_>, answer: Answer, from: Giver) {
+        let is_well = answer.kept == Kept::Stored;
+        let said = &answer.said;
+        let is_silent = said.text.is_none()
+            && said.sealed.is_empty()
+            && !said.stance.refuses()
+            && said.decision.as_ref().is_none_or(|decision| decision.rung == Rung::Observe);
+        match from {
+            Giver::Nobody => {}
+            Giver::Unheard(call) => {
+                self.quiet.note_health(is_well);
+                if !is_silent && said.mode > Mode::Shadow {
+                    self.quiet.leave_word(&call.session, said.text.clone());
+                }
+            }
+            Giver::Waits(call, reply) => {
+                if !self.store.waits && is_well {
+                    self.quiet.note_health(true);
+                    match is_silent && !keeper.knows_failures(&self.scribe.session(&call.session)) {
+                        true => self.quiet.settle(&call.session),
+                        false => self.quiet.stir(&call.session),
+                    }
+                }
+                let _whoever_asked_may_be_gone = reply.send(answer);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Real stores in real folders, sound and broken.
 
+mod unwaited;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -17,6 +19,7 @@ use unstuck_store::{Root, Series, Stance, StoredEvent, Wanted};
 
 use super::*;
 use crate::call::CallInfo;
+use crate::record::attempt_id;
 
 const PATIENCE: Duration = Duration::from_millis(400);
 /// What a busy machine may add to it.
@@ -52,6 +55,7 @@ fn opening(id: &str, attempt: u32) -> Opening {
             session: "s".into(),
             agent: "main".into(),
             call: Arc::clone(&call),
+            prefix: 0,
             round: None,
             annotations: Arc::default(),
         }),
@@ -479,7 +483,14 @@ async fn a_call_that_nobody_waited_for_is_not_recorded_as_refused() {
     let path = folder.path().join("state");
     let gate = Arc::new(tokio::sync::Mutex::new(()));
     let at_the_gate = Arc::clone(&gate);
-    let ledger = with_tail(&path, Box::new(move |_, _| drop(at_the_gate.blocking_lock())));
+    let (arrived, arrivals) = mpsc::channel();
+    let ledger = with_tail(
+        &path,
+        Box::new(move |event, _| {
+            let _nobody_counts_any_more = arrived.send(event.kind);
+            drop(at_the_gate.blocking_lock());
+        }),
+    );
     let mut number = 0;
     while !is_refused(&ledger, &format!("call-{number}")).await {
         number += 1;
@@ -487,6 +498,8 @@ async fn a_call_that_nobody_waited_for_is_not_recorded_as_refused() {
     }
     let hangs = gate.lock().await;
     ledger.fault("test", "the store hangs", now());
+    // What comes while it is kept is not kept together with it.
+    assert!(arrivals.iter().any(|kind| kind == "own_fault"));
     let (before, remembered) = ledger.before(&opening("unheard", 1)).await;
     assert_eq!((before.stance, remembered), (Stance::Go, Remembered::Unanswered));
     drop(hangs);

@@ -1,0 +1,207 @@
+//! Writes what happened as the store wants to have it: judged as far as that needs no memory, and clean.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use unstuck_judge::ladder::Round;
+use unstuck_judge::{Diagnosis, Lang, Observation, Rules};
+use unstuck_store::{Asked, Bounds, Ended, Entry, Hears, NAME_MAX, Resend, Sender, Told, Who};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::report::Report;
+use unstuck_wire::time;
+
+use super::LINE_MAX;
+use super::cellar::{Queued, Request, TOGETHER};
+use crate::call::{CallId, Session};
+use crate::ledger::{Known, Opening, Printed, diagnosed, is_guess};
+use crate::record::attempt_id;
+use crate::store::Store;
+
+/// So long what nobody waits for waits for others like it.
+const LINGER: Duration = Duration::from_millis(5);
+
+/// Writes what happened.
+pub(super) struct Scribe {
+    pub(super) cleaner: Cleaner,
+    rules: Rules,
+    bounds: Bounds,
+    lang: Lang,
+    door: Clean,
+    folder: Clean,
+    /// This process, as calls name it.
+    owner: Clean,
+}
+
+/// The end of an attempt, of which it is known what it means.
+pub(super) struct Close {
+    pub(super) opening: Opening,
+    pub(super) observation: Observation,
+    pub(super) diagnosis: Diagnosis,
+    pub(super) resend: Option<Resend>,
+    pub(super) advice: Vec<String>,
+    pub(super) took: Duration,
+    pub(super) at: u64,
+}
+
+/// Something that nobody waits for, as whoever saw it hands it over: the rest of the work is done where it is kept.
+pub(super) enum Handed {
+    /// A call began to run.
+    Began(Opening),
+    /// It ended well.
+    Ended(Box<Close>),
+}
+
+/// Calls that began to run and have not ended yet, as they were written: most of that need not be done twice.
+#[derive(Default)]
+struct Begun(HashMap<(Session, CallId, u32), Asked>);
+
+impl Begun {
+    /// Of more it is forgotten.
+    const MOST: usize = 4096;
+
+    fn note(&mut self, opening: &Opening, asked: &Asked) {
+        if self.0.len() >= Begun::MOST {
+            self.0.clear();
+        }
+        self.0.insert(Begun::name(opening), asked.clone());
+    }
+
+    /// The call of an attempt that ended then.
+    fn take(&mut self, opening: &Opening, at: u64) -> Option<Asked> {
+        let mut asked = self.0.remove(&Begun::name(opening))?;
+        asked.who.at = at;
+        Some(asked)
+    }
+
+    fn name(opening: &Opening) -> (Session, CallId, u32) {
+        (opening.call.session.clone(), opening.call.id.clone(), opening.attempt)
+    }
+}
+
+impl Scribe {
+    pub(super) fn new(store: &Store, owner: &str, lang: Lang) -> Scribe {
+        let cleaner = store.cleaner();
+        let folder = store.folder.as_ref().map(|folder| cleaner.line(&folder.to_string_lossy(), LINE_MAX));
+        Scribe {
+            rules: Rules::built_in(),
+            bounds: Bounds::default(),
+            lang,
+            door: Clean::from(store.door),
+            folder: folder.unwrap_or_default(),
+            owner: cleaner.line(owner, 64),
+            cleaner,
+        }
+    }
+
+    /// A call that is asked for.
+    pub(super) fn asked(&self, opening: &Opening, at: u64) -> Asked {
+        let call = &opening.call;
+        opening.asked(&self.cleaner, &self.bounds, self.who(&call.session, &call.agent, call.round, at))
+    }
+
+    /// What is wrong, as far as that can be seen in what was printed.
+    pub(super) fn looked_at(&self, opening: &Opening, printed: Printed) -> (Observation, Diagnosis) {
+        let known: Known = printed.known();
+        let observation = printed.of(&opening.call.call);
+        let diagnosis = diagnosed(&self.rules, &observation, known);
+        (observation, diagnosis)
+    }
+
+    /// The end of an attempt at a call that was `asked` for.
+    pub(super) fn judged(&self, asked: Asked, close: Close) -> (Ended, Report) {
+        let Close { opening, observation, diagnosis, resend, advice, took, .. } = close;
+        let told = Told {
+            asked,
+            diagnosis,
+            nature: opening.nature,
+            said_ok: observation.outcome.said_ok(),
+            took_ms: Some(time::span_ms(took)),
+            resend,
+            observation: &observation,
+        };
+        let (mut ended, report) = told.judged(&self.cleaner, &self.bounds, self.lang);
+        if is_guess(&report.diagnosis) {
+            ended.doubt();
+        }
+        ended.advise(&self.cleaner, &advice, &report);
+        (ended, report)
+    }
+
+    /// Writes what nobody waits for, on a thread of its own beside the one that keeps it, until nobody asks any more. All
+    /// requests go this way, so they stay in their order. What nobody waits for may wait a little for others like it: together
+    /// they cost a fraction, and whoever hands them over does not have to wake anybody.
+    pub(super) fn work(&self, requests: &Receiver<Queued>, way: &mpsc::Sender<Queued>) {
+        let mut begun = Begun::default();
+        while let Ok(first) = requests.recv() {
+            let mut next = requests.try_recv();
+            if next.is_err() && matches!(first.0, Request::Hand(..)) {
+                thread::sleep(LINGER);
+                next = requests.try_recv();
+            }
+            let mut together = vec![self.written(first, &mut begun)];
+            while let Ok(came) = next {
+                together.push(self.written(came, &mut begun));
+                next = match together.len() < TOGETHER {
+                    true => requests.try_recv(),
+                    false => break,
+                };
+            }
+            for written in together {
+                if way.send(written).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn written(&self, (request, place): Queued, begun: &mut Begun) -> Queued {
+        match request {
+            Request::Hand(handed, call) => (Request::Written(self.entry(handed, begun), call), place),
+            other => (other, place),
+        }
+    }
+
+    /// What nobody waits for, as it is kept. It runs already, so there is nothing to refuse.
+    fn entry(&self, handed: Handed, begun: &mut Begun) -> Box<Entry> {
+        Box::new(match handed {
+            Handed::Began(opening) => {
+                let mut asked = self.asked(&opening, opening.at);
+                asked.sender = Sender::Runner;
+                begun.note(&opening, &asked);
+                Entry::Asked(Box::new(asked))
+            }
+            Handed::Ended(close) => {
+                let asked = begun.take(&close.opening, close.at);
+                let asked = asked.unwrap_or_else(|| self.asked(&close.opening, close.at));
+                Entry::Ended(Box::new(self.judged(asked, *close).0))
+            }
+        })
+    }
+
+    /// The name of an attempt in the record.
+    pub(super) fn key(&self, opening: &Opening) -> Clean {
+        self.cleaner.name(attempt_id(&opening.call.id, opening.attempt).as_str(), NAME_MAX)
+    }
+
+    /// The name of a session in the record.
+    pub(super) fn session(&self, session: &Session) -> Clean {
+        self.cleaner.name(session.as_str(), NAME_MAX)
+    }
+
+    pub(super) fn who(&self, session: &Session, agent: &str, round: Option<u64>, at: u64) -> Who {
+        Who {
+            host: self.door.clone(),
+            hook: Clean::default(),
+            session: self.session(session),
+            agent: self.cleaner.name(agent, NAME_MAX),
+            cwd: self.folder.clone(),
+            place: self.folder.clone(),
+            owner: self.owner.clone(),
+            hears: Hears::Everything,
+            round: round.map_or(Round::Unsaid, Round::Numbered),
+            at,
+        }
+    }
+}
