@@ -1,5 +1,5 @@
 //! Everything that must hold before a change goes in. CI runs exactly this; it needs the stable toolchain and
-//! nothing else, apart from the real agents, which are downloaded for CI and for who asks for them.
+//! nothing else, apart from real agents and servers, which are downloaded for CI and for who asks for them.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 
 use crate::advisories::{self, Advice};
-use crate::{Fault, e2e, faults, generate, licences, load, project, score};
+use crate::{Fault, e2e, faults, generate, licences, load, mcp, project, score};
 
 /// One thing that must hold.
 struct Step {
@@ -65,17 +65,27 @@ const STEPS: [Step; 10] = [
     Step { name: "faults", run: || faults::check().map(Held::from) },
 ];
 
-/// Real agents: several hundred megabytes once, and minutes.
-const AGENTS: Step = Step {
-    name: "agents",
-    run: || e2e::check().map(|closing| Held { quoted: vec![closing], ..Held::default() }),
-};
+/// Real servers and real agents: several hundred megabytes once, and minutes.
+const OTHERS: [Step; 2] = [
+    Step { name: "servers", run: || mcp::check().map(quoted) },
+    Step { name: "agents", run: || e2e::check().map(quoted) },
+];
 
-/// What stands in its place.
-const NO_AGENTS: Step = Step {
-    name: "agents",
-    run: || Ok("SKIPPED: no real agent was asked; --agents, or CI=true, does".to_owned().into()),
-};
+/// What stands in their place.
+const NO_OTHERS: [Step; 2] = [
+    Step {
+        name: "servers",
+        run: || Ok("SKIPPED: no real MCP server was asked; --agents, or CI=true, does".to_owned().into()),
+    },
+    Step {
+        name: "agents",
+        run: || Ok("SKIPPED: no real agent was asked; --agents, or CI=true, does".to_owned().into()),
+    },
+];
+
+fn quoted(closing: String) -> Held {
+    Held { quoted: vec![closing], ..Held::default() }
+}
 
 /// How a step ended.
 enum Ending {
@@ -96,8 +106,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         }
     }
     let mut endings: Vec<(&Step, Ending, Duration)> = Vec::new();
-    let last = if agents { &AGENTS } else { &NO_AGENTS };
-    for step in STEPS.iter().chain([last]) {
+    let last = if agents { &OTHERS } else { &NO_OTHERS };
+    for step in STEPS.iter().chain(last) {
         let failed = endings.iter().any(|(_, ending, _)| matches!(ending, Ending::Failed(_)));
         let start = Instant::now();
         let ending = match failed && !keep_going {

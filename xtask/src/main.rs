@@ -16,6 +16,7 @@ mod layers;
 mod ledger;
 mod licences;
 mod load;
+mod mcp;
 mod project;
 mod score;
 mod simulate;
@@ -33,6 +34,7 @@ cargo xtask score [--corpus FILE]... [--traces DIR]... [--lessons FILE]... [--at
                                       how well the release binary judges labelled failures and runs
 cargo xtask gen [--check]             write the generated pages under docs/
 cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
+cargo xtask bench mcp [--quick] [--binary FILE] [--write]
 cargo xtask bench memory [--quick] [--binary FILE] [--write]
 cargo xtask bench run [--quick] [--big] [--binary FILE] [--write]
 cargo xtask bench sdk [--quick] [--write]
@@ -50,6 +52,8 @@ cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
 cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]
                                       real agents with scripted models, and what their models received
+cargo xtask mcp [--only NAME] [--binary FILE] [--list]
+                                      reference servers and the conformance suite, with and without `unstuck mcp`
 cargo xtask simulate [--seed N] [--only SCENARIO] [--with FILE] [--write] [--json]
                                       how our retries fare beside others, in virtual time; --with: other settings
 cargo xtask licences                  are all dependencies under licences we accept?";
@@ -86,6 +90,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "layers" => layers::run(args),
         "load" => load::run(args),
         "e2e" => e2e::run(args),
+        "mcp" => mcp::run(args),
         "simulate" => simulate::run(args),
         "licences" => licences::run(args),
         "turn-cost" => e2e::cost::run(args),

@@ -9,7 +9,7 @@ use unstuck_store::{EventType, StoredEvent};
 use unstuck_wire::time;
 
 use crate::lines::WireJson;
-use crate::{columns, moment, plain, removed};
+use crate::{columns, moment, plain, removed, server_line};
 
 /// How wide the column of sessions is.
 const SESSION: usize = 14;
@@ -76,6 +76,11 @@ pub(crate) fn of_session(event: &StoredEvent, lang: Lang) -> String {
     let time_of_day = at.get(11..19).unwrap_or(&at);
     let call = event.call.map(|call| format!("#{call}")).unwrap_or_default();
     format!("{time_of_day}  {call:>3} {}", told(event, lang, Some(200)))
+}
+
+/// What an event says, without a place or a time.
+pub(crate) fn message(event: &StoredEvent, lang: Lang) -> String {
+    told(event, lang, Some(200))
 }
 
 /// Sign, word and message; the message no longer than asked for.
@@ -234,6 +239,15 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
             let id = field("snapshot").into_owned();
             ("⌫", say("removed", "已删除"), if id.is_empty() { id } else { because(id, body) })
         }
+        EventType::ServerStarted
+        | EventType::ServerExited
+        | EventType::ServerRestarted
+        | EventType::ServerGaveUp
+        | EventType::ServerRecovered
+        | EventType::ServerUnresponsive
+        | EventType::ServerNoise
+        | EventType::ServerToolsChanged
+        | EventType::ServerRemark => server_line::line(kind, body, lang),
     }
 }
 
@@ -410,6 +424,49 @@ mod tests {
             "↶ restored  s4: 12 paths, 2 left as they are; before that: s5 (undo)",
         );
         check("snapshot:removed", json!({"snapshot":"s4","why":"expired"}), "⌫ removed   s4 (expired)");
+        check(
+            "server:started",
+            json!({"server":"files","pid":7,"command":"npx f"}),
+            "⏵ server    files: started as process 7: npx f",
+        );
+        check(
+            "server:exited",
+            json!({"server":"files","text":"ended with 3","code":3,"stderr":["a","TypeError: x"]}),
+            "⏹ server    files: ended with 3; it last said: TypeError: x",
+        );
+        check(
+            "server:restarted",
+            json!({"server":"files","attempt":2,"waited_ms":500}),
+            "⏵ server    files: started again, attempt 2, after 500 ms",
+        );
+        check(
+            "server:gave_up",
+            json!({"server":"files","why":"5 ends","for_ms":30000}),
+            "⏻ server    files: left alone for 30 s: 5 ends",
+        );
+        check(
+            "server:gave_up",
+            json!({"server":"files","why":"5 ends","for_ms":null}),
+            "⏻ server    files: left alone for good: 5 ends",
+        );
+        check("server:recovered", json!({"server":"files"}), "⏵ server    files: answers again");
+        check(
+            "server:unresponsive",
+            json!({"server":"files","text":"tools/list","waited_ms":10000}),
+            "? server    files: has not answered for 10 s: tools/list",
+        );
+        check(
+            "server:noise",
+            json!({"server":"files","beginning":"Hello","why":"no JSON"}),
+            "‼ server    files: sent what is no message (no JSON): Hello",
+        );
+        check(
+            "server:tools_changed",
+            json!({"server":"files","severity":"warn","added":["a"],"removed":[],"changed":["b","c"],
+                "counts":{"added":1,"removed":0,"changed":50}}),
+            "⚠ server    files: other tools than the last time; added: a; described otherwise than before: b, c and 48 more",
+        );
+        check("server:remark", json!({"server":"files","lines":["one","two"]}), "· server    files: two");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use unstuck_judge::Lang;
 use unstuck_store::{LineError, StoreError};
 use unstuck_vault::{SnapshotId, VaultError};
 
+use crate::agents::Scope;
 use crate::checks::CheckError;
 use crate::editing::EditError;
 use crate::protect::ProtectError;
@@ -74,6 +75,8 @@ pub(crate) enum CommandError {
     NoSuchProgram { name: String, nearest: Option<String> },
     #[error("{word} lets the agent write, and --read-only forbids it")]
     NotReadOnly { word: String },
+    #[error("the variable {name} is not set, or is no header")]
+    NoHeaderVariable { name: String },
     #[error("a prompt of more than {most_mb} MB")]
     LongPrompt { most_mb: usize },
     #[error("{name} is no name of a session")]
@@ -132,6 +135,16 @@ pub(crate) enum CommandError {
     NoAgent,
     #[error("nobody agreed to install for {}", found.join(", "))]
     NotAgreed { found: Vec<&'static str> },
+    #[error("nobody said for which agent")]
+    NoClient { found: Vec<&'static str> },
+    #[error("{agent} has no server that is called {name}")]
+    NoSuchServer {
+        name: String,
+        agent: &'static str,
+        nearest: Option<String>,
+        /// Where one of this name stands that was not asked for.
+        elsewhere: Option<(Scope, PathBuf)>,
+    },
     #[error("could not find our own program: {0}")]
     NoProgram(io::Error),
     #[error("the path of our own program is not UTF-8 text: {}", path.display())]
@@ -226,10 +239,13 @@ impl CommandError {
             | CommandError::NoSuchSetting { .. }
             | CommandError::NoSuchProgram { .. }
             | CommandError::NotReadOnly { .. }
+            | CommandError::NoHeaderVariable { .. }
             | CommandError::LongPrompt { .. }
             | CommandError::NoSessionName { .. }
             | CommandError::NoWayToResume { .. }
             | CommandError::NotAgreed { .. }
+            | CommandError::NoClient { .. }
+            | CommandError::NoSuchServer { .. }
             | CommandError::NoLessonLine { .. }
             | CommandError::ManyLessons { .. }
             | CommandError::NoFix(_)

@@ -28,10 +28,12 @@ mod lesson_draft;
 mod lesson_page;
 mod lines;
 mod machine;
+mod mcp;
 mod moment;
 mod nearest;
 mod onlooker;
 mod outside;
+mod own_tools;
 mod person;
 mod plain;
 mod post;
@@ -46,6 +48,7 @@ mod restored_page;
 mod rewriter;
 mod safe;
 mod scratch;
+mod server_line;
 mod settings;
 mod since;
 mod snapshot_page;
@@ -117,6 +120,8 @@ enum Command {
     Install(commands::install::InstallArgs),
     Lessons(commands::lessons::LessonsArgs),
     Log(commands::log::LogArgs),
+    Mcp(commands::mcp::McpArgs),
+    McpServer(commands::mcp_server::McpServerArgs),
     Pause(commands::pause::PauseArgs),
     Problems(commands::problems::ProblemsArgs),
     Purge(commands::purge::PurgeArgs),
@@ -174,7 +179,7 @@ fn wraps_a_command() -> bool {
         match words.next().as_deref() {
             Some("--set" | "--lang") => drop(words.next()),
             Some(word) if word.starts_with('-') => {}
-            word => return matches!(word, Some("run" | "agent")),
+            word => return matches!(word, Some("run" | "agent" | "mcp")),
         }
     }
 }
@@ -193,7 +198,10 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         ui.prefer(settings.language().people);
         return commands::doctor::run(ui, &Cellar::leniently(&around, settings, mistakes), args);
     }
-    if let Command::Run(_) | Command::Http(_) = &cli.command {
+    if let Command::McpServer(args) = &cli.command {
+        return commands::mcp_server::run(ui, &flags, args);
+    }
+    if let Command::Run(_) | Command::Http(_) | Command::Mcp(_) = &cli.command {
         // A mistake of ours or in our settings is no reason not to run what somebody else needs.
         let (settings, mistakes) = Settings::load_leniently(&around, &flags);
         ui.prefer(settings.language().people);
@@ -231,7 +239,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Agent(args) => commands::agent::run(ui, cellar, args),
         Command::Alerts(args) => commands::alerts::run(ui, cellar, args),
         Command::Allow(args) => commands::allow::run(ui, cellar, args),
-        Command::Config(_) => Ok(ExitStatus::Success),
+        Command::Config(_) | Command::McpServer(_) => Ok(ExitStatus::Success),
         Command::Demo(args) => commands::demo::run(ui, cellar, args),
         Command::Diagnose(args) => commands::diagnose::run(ui, args),
         Command::Diff(args) => commands::diff::run(ui, cellar, args),
@@ -245,6 +253,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Install(args) => commands::install::run(ui, cellar, args),
         Command::Lessons(args) => commands::lessons::run(ui, cellar, args),
         Command::Log(args) => commands::log::run(ui, cellar, args),
+        Command::Mcp(args) => commands::mcp::run(ui, cellar, args),
         Command::Pause(args) => commands::pause::run(ui, cellar, args),
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
         Command::Purge(args) => commands::purge::run(ui, cellar, args),

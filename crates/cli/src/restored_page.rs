@@ -37,8 +37,9 @@ pub(crate) struct WireDifference {
     pub(crate) change: &'static str,
 }
 
+/// One path that was left as it is, exactly as it is printed.
 #[derive(Serialize)]
-struct WireKept {
+pub(crate) struct WireKept {
     path: String,
     because: &'static str,
 }

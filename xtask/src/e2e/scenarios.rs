@@ -10,7 +10,7 @@ use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
 use super::stage::{Run, Stage, Tools};
-use super::{headless, protected, remembered};
+use super::{headless, protected, remembered, served};
 use crate::Fault;
 
 /// One thing that must hold.
@@ -28,7 +28,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 27] = [
+pub const SCENARIOS: [Scenario; 30] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -169,6 +169,24 @@ pub const SCENARIOS: [Scenario; 27] = [
         states: "an agent that is silent, or does not end, is ended with all it started, and its session can be taken up",
         applies: |agent| agent.headless.map(drop),
         play: headless::hangs,
+    },
+    Scenario {
+        name: "served-bare",
+        states: "without unstuck an MCP server gets arguments that cannot be right, and its model is told to come back later",
+        applies: EVERYONE,
+        play: served::bare,
+    },
+    Scenario {
+        name: "served",
+        states: "behind `unstuck install mcp`, mistakes never reach the server, failures are explained, and what heals is not seen",
+        applies: EVERYONE,
+        play: served::well,
+    },
+    Scenario {
+        name: "served-again",
+        states: "an MCP server that dies is told as such, and the next call reaches a new one",
+        applies: EVERYONE,
+        play: served::again,
     },
     Scenario {
         name: "broken",

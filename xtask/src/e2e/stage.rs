@@ -30,6 +30,8 @@ pub struct Tools {
     pub cache: Cache,
     /// The binary under test.
     pub unstuck: PathBuf,
+    /// The MCP server that does what it is told.
+    pub scripted: PathBuf,
     /// Are the folders kept?
     pub keep: bool,
 }
@@ -139,6 +141,11 @@ impl Stage {
     /// The agent's program, which is on the path under its own name.
     pub fn program(&self) -> PathBuf {
         self.folder("programs").join(self.agent.name)
+    }
+
+    /// The MCP server that does what it is told.
+    pub fn scripted(&self) -> &Path {
+        &self.tools.scripted
     }
 
     /// The place of another package.

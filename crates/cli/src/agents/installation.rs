@@ -131,6 +131,7 @@ impl Installation {
             made: plan.made.clone(),
             folders: folders.to_vec(),
             commands: vec![self.line()],
+            servers: Vec::new(),
         };
         if let Some(known) = &known {
             written.made.extend(known.made.iter().cloned());
@@ -373,7 +374,7 @@ fn prospect(found: &Found, plan: &Plan, done: Done) -> Outcome {
 }
 
 /// Removes folders that hold nothing, innermost first.
-fn remove_empty(folders: &[PathBuf]) {
+pub(super) fn remove_empty(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
         let _stays_if_anything_is_in_it = fs::remove_dir(folder);
     }

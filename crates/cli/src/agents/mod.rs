@@ -2,29 +2,38 @@
 //! what its owner has to do afterwards. Rows, and what reads them; nothing here decides what a hook answers.
 
 mod agent;
+mod client;
 mod command_line;
 mod installation;
 mod note;
 mod opencode;
 mod own_program;
+mod own_server;
 mod place;
+mod server;
 mod switch;
 mod tells_us;
 mod told;
 mod version;
+mod wrapping;
+mod wrapping_told;
 
 pub(crate) use agent::{AGENTS, Agent, Carrier, LONGEST_WAIT, Limit};
+pub(crate) use client::{CLIENTS, Client, Config, real};
 pub(crate) use command_line::{command_line, program_of};
 pub(crate) use installation::{Done, Installation, Outcome, Tools};
 pub(crate) use note::Note;
 pub(crate) use opencode::{limits_of_plugin, program_of_plugin};
 pub(crate) use own_program::OwnProgram;
 pub(crate) use place::{Places, Scope};
+pub(crate) use server::{Server, State, Wrapper};
 pub(crate) use switch::{active_plugin, switched_off};
 pub(crate) use tells_us::names_us;
 pub(crate) use tells_us::tells_us_itself;
 pub(crate) use told::{Became, Told};
 pub(crate) use version::{Reported, Why};
+pub(crate) use wrapping::{Aim, Reshaped, Wrapping};
+pub(crate) use wrapping_told::{Turned, WrappingTold};
 
 #[cfg(test)]
 mod tests;

@@ -56,10 +56,24 @@ impl Places {
         self.project.as_deref()
     }
 
+    /// The working folder and those it lies in, up to the root of the project.
+    pub(crate) fn up_to_project(&self) -> Vec<PathBuf> {
+        let Some(root) = self.project() else { return Vec::new() };
+        let working = env::current_dir().unwrap_or_else(|_| root.to_owned());
+        let inside = working.ancestors().take_while(|folder| folder.starts_with(root));
+        let folders: Vec<PathBuf> = inside.map(Path::to_owned).collect();
+        if folders.is_empty() { vec![root.to_owned()] } else { folders }
+    }
+
     /// An agent's own folder.
     pub(crate) fn folder(&self, agent: &Agent) -> Option<PathBuf> {
+        self.home_of(agent.home)
+    }
+
+    /// Where a folder of that kind is.
+    pub(crate) fn home_of(&self, home: Home) -> Option<PathBuf> {
         let in_home = |folder: &str| self.home.as_ref().map(|home| home.join(folder));
-        match agent.home {
+        match home {
             Home::Named { variable, folder } => absolute(variable).or_else(|| in_home(folder)),
             Home::In { variable, folder } => {
                 absolute(variable).map(|base| base.join(folder)).or_else(|| in_home(folder))

@@ -89,6 +89,7 @@ mod tests {
                 made: Vec::new(),
                 folders: Vec::new(),
                 commands: Vec::new(),
+                servers: Vec::new(),
             };
             self.ledger.note(written).unwrap();
             self

@@ -405,7 +405,7 @@ fn events(stage: &Stage) -> Result<Vec<StoredEvent>, CommandError> {
         [(Key::StateDir, stage.state().display().to_string()), (Key::Filesystem, "local".to_owned())];
     let flags = settings.map(|(key, value)| format!("{}={value}", key.row().name));
     let store = Cellar::new(&around, Settings::load(&around, &flags)?).to_read()?;
-    let everything = Wanted { session: None, channel: None, from: None };
+    let everything = Wanted::default();
     let mut events = Vec::new();
     store.events(&everything, Bookmark(0), store.newest()?, |event| {
         events.push(event);
@@ -444,7 +444,16 @@ fn is_shown(event: &StoredEvent) -> bool {
             | EventType::SnapshotTaken
             | EventType::SnapshotFailed
             | EventType::SnapshotRestored
-            | EventType::SnapshotRemoved,
+            | EventType::SnapshotRemoved
+            | EventType::ServerStarted
+            | EventType::ServerExited
+            | EventType::ServerRestarted
+            | EventType::ServerGaveUp
+            | EventType::ServerRecovered
+            | EventType::ServerUnresponsive
+            | EventType::ServerNoise
+            | EventType::ServerToolsChanged
+            | EventType::ServerRemark,
         )
         | Err(_) => true,
     }

@@ -12,6 +12,7 @@ use crate::agents::{
     Tools, Why, active_plugin, switched_off,
 };
 use crate::cellar::{self, Cellar};
+use crate::commands::install_mcp::{self, InstallMcpArgs, InstallMcpServerArgs};
 use crate::editing::{Backups, EditError, Ledger};
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::{self, Ui};
@@ -25,15 +26,21 @@ pub(crate) const SETTLE: Duration = Duration::from_secs(1);
 /// what was there. A file that cannot be read in full is left alone. Without AGENT, the agents found on this machine are shown,
 /// and installed for when you agree. Running it twice changes nothing; running it after unstuck has moved mends the path.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Agents: claude, codex, gemini, qwen, opencode, copilot, cursor
 
 Examples:
   unstuck install claude              for you, in every project
   unstuck install claude --dry-run    show the change, make none
   unstuck install codex --project     for this project only
-  unstuck install --yes               for every agent found on this machine")]
+  unstuck install --yes               for every agent found on this machine
+  unstuck install mcp claude          in front of its MCP servers"
+)]
 pub(crate) struct InstallArgs {
+    #[command(subcommand)]
+    what: Option<InstallWhat>,
     /// Which agents
     #[arg(value_name = "AGENT", value_parser = agent_named)]
     agents: Vec<&'static Agent>,
@@ -54,6 +61,13 @@ pub(crate) struct InstallArgs {
     json: bool,
 }
 
+/// What else can be installed.
+#[derive(clap::Subcommand)]
+enum InstallWhat {
+    Mcp(InstallMcpArgs),
+    McpServer(InstallMcpServerArgs),
+}
+
 /// The agent of this name.
 pub(crate) fn agent_named(word: &str) -> Result<&'static Agent, String> {
     let named = AGENTS.iter().find(|agent| agent.host.word() == word);
@@ -64,6 +78,11 @@ pub(crate) fn agent_named(word: &str) -> Result<&'static Agent, String> {
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &InstallArgs) -> Result<ExitStatus, CommandError> {
+    match &args.what {
+        Some(InstallWhat::Mcp(args)) => return install_mcp::run(ui, cellar, args),
+        Some(InstallWhat::McpServer(args)) => return install_mcp::run_own(ui, cellar, args),
+        None => {}
+    }
     let places = Places::here();
     let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
     let Some(program) = own.path.to_str() else { return Err(CommandError::OddPath { path: own.path }) };

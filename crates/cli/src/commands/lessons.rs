@@ -199,7 +199,7 @@ pub(crate) fn show_named(
 }
 
 /// The place that somebody works in, as the store names it.
-fn here(cellar: &Cellar) -> Result<String, CommandError> {
+pub(crate) fn here(cellar: &Cellar) -> Result<String, CommandError> {
     let folder = whereabouts::folder()?;
     Ok(whereabouts::place(&folder.to_string_lossy(), cellar.home(), &cellar.cleaner()).into_string())
 }
@@ -220,11 +220,16 @@ fn find_all(store: &Store, asked: &[String], here: &str) -> Result<Vec<Lesson>, 
 }
 
 fn search(ui: &mut Ui, cellar: &Cellar, text: &str, json: bool) -> Result<ExitStatus, CommandError> {
-    let wanted = match text.trim() {
+    list(ui, cellar, &wanted(text), LISTED, json)
+}
+
+/// Which lessons somebody means by some words, or by the fingerprint of a failure; without any, those that count.
+pub(crate) fn wanted(text: &str) -> LessonsWanted {
+    match text.trim() {
+        "" => LessonsWanted::Current,
         cause if cause.starts_with("e1:") => LessonsWanted::Cause(cause.to_owned()),
         words => LessonsWanted::Words(words.split_whitespace().map(str::to_owned).collect()),
-    };
-    list(ui, cellar, &wanted, LISTED, json)
+    }
 }
 
 fn list(

@@ -13,6 +13,7 @@ use crate::find_session::find_session;
 use crate::lines;
 use crate::plain;
 use crate::reader::{self, Pause};
+use crate::server_line;
 use crate::ui::Ui;
 
 /// How many events are shown where nobody says how many.
@@ -34,6 +35,7 @@ Examples:
   unstuck log --follow                         the last 10, and everything that happens from now on, until Ctrl-C
   unstuck log --follow --session 3f9c          one session; if it has not begun yet, from its beginning
   unstuck log --session 3f9c --channel control what needed a person in one session
+  unstuck log --server files                   calls of one MCP server, and what happened to the server itself
   unstuck log --since 1200 --json              everything after bookmark 1200, machine-readable")]
 pub(crate) struct LogArgs {
     /// Go on showing what happens, until Ctrl-C; a session that has not begun yet is waited for
@@ -42,6 +44,9 @@ pub(crate) struct LogArgs {
     /// Only this session: its name, or enough of its beginning
     #[arg(long, value_name = "S")]
     session: Option<String>,
+    /// Only this MCP server: calls of its tools, its starts and ends, what it wrote to standard error
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
     /// Everything after this bookmark (0 = from the beginning)
     #[arg(long, value_name = "BOOKMARK")]
     since: Option<u64>,
@@ -60,7 +65,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &LogArgs) -> Result<ExitSt
     let store = cellar.to_read()?;
     let channel = args.channel.as_deref().and_then(|word| word.parse::<Channel>().ok());
     let whose = whose(ui, cellar, &store, args)?;
-    let wanted = Wanted { session: whose.id(), channel, from: None };
+    let wanted = Wanted { session: whose.id(), channel, from: None, server: args.server.as_deref() };
     let newest = store.newest()?;
     if let Some(since) = args.since.filter(|since| *since > newest.0) {
         ui.remark(&from_the_future(since, newest, ui.lang()))?;
@@ -71,7 +76,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &LogArgs) -> Result<ExitSt
         return follow(ui, cellar, args, Place { mark: store.file_mark(), store, whose, channel, seen });
     }
     let begin = begin(&store, &wanted, args)?;
-    let any = show(ui, &store, &wanted, args.json, begin, begin.max(newest))?;
+    let any = show(ui, &store, &wanted, args, begin, begin.max(newest))?;
     if args.follow {
         let seen = begin.max(newest);
         return follow(ui, cellar, args, Place { mark: store.file_mark(), store, whose, channel, seen });
@@ -180,8 +185,9 @@ fn follow(
         };
         // A purge can take the newest events away; what comes next has a higher number all the same.
         if newest > place.seen && place.has_begun(&cleaner, newest)? {
-            let wanted = Wanted { session: place.whose.id(), channel: place.channel, from: None };
-            show(ui, &place.store, &wanted, args.json, place.seen, newest)?;
+            let (session, server) = (place.whose.id(), args.server.as_deref());
+            let wanted = Wanted { session, channel: place.channel, from: None, server };
+            show(ui, &place.store, &wanted, args, place.seen, newest)?;
             place.seen = newest;
         }
     }
@@ -208,7 +214,7 @@ fn begun_anew(cellar: &Cellar, old: &Place) -> Result<Option<Place>, CommandErro
 }
 
 /// Where to begin: after the bookmark, but not before the last few.
-fn begin(store: &Store, wanted: &Wanted, args: &LogArgs) -> Result<Bookmark, CommandError> {
+fn begin(store: &Store, wanted: &Wanted<'_>, args: &LogArgs) -> Result<Bookmark, CommandError> {
     let since = Bookmark(args.since.unwrap_or(0));
     let last = match (args.last, args.since, args.follow, args.json) {
         (Some(last), _, _, _) => Some(last),
@@ -223,21 +229,25 @@ fn begin(store: &Store, wanted: &Wanted, args: &LogArgs) -> Result<Bookmark, Com
     })
 }
 
-/// Shows the events between two places, and tells whether there were any. A line is written whole or not at all.
+/// Shows the events between two places, and tells whether there were any. An event is written whole or not at all.
 fn show(
     ui: &mut Ui,
     store: &Store,
-    wanted: &Wanted,
-    json: bool,
+    wanted: &Wanted<'_>,
+    args: &LogArgs,
     after: Bookmark,
     up_to: Bookmark,
 ) -> Result<bool, CommandError> {
     let (mut any, lang) = (false, ui.lang());
     store.events(wanted, after, up_to, |event| {
         any = true;
-        match json {
-            true => ui.say(&lines::json(&WireEvent::new(&event))),
-            false => ui.say(&event_line::of_timeline(&event, lang)),
+        match (args.json, &args.server) {
+            (true, _) => ui.say(&lines::json(&WireEvent::new(&event))),
+            (false, None) => ui.say(&event_line::of_timeline(&event, lang)),
+            // Whoever looks at one server wants to read what it said.
+            (false, Some(_)) => {
+                ui.say(&(event_line::of_timeline(&event, lang) + &server_line::all_it_said(&event)))
+            }
         }
     })?;
     Ok(any)

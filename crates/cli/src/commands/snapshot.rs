@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use unstuck_judge::Lang;
-use unstuck_vault::{Coverage, Origin, Rebuildable, Snapshot, VaultError, Wish};
+use unstuck_vault::{Coverage, Origin, Rebuildable, Snapshot, VaultError, Watch, Wish};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -68,8 +68,33 @@ pub(crate) fn save(
     scopes: Vec<PathBuf>,
     saving: &Saving<'_>,
 ) -> Result<ExitStatus, CommandError> {
-    let safe = Safe::of(cellar);
     let lang = ui.lang();
+    let onlooker = Onlooker::new(lang);
+    let links = links(&scopes, lang);
+    let taken = taken(&Safe::of(cellar), scopes, saving, &onlooker);
+    onlooker.end();
+    let snapshot = taken?;
+    match saving.json {
+        true => ui.json(&WireSnapshot::new(&snapshot))?,
+        false => {
+            ui.say(&format!("{}\n", snapshot.id))?;
+            ui.remark(&format!("{}{}", in_words(&snapshot, lang), snapshot_page::not_held(&snapshot, lang)))?;
+            ui.remark(&links)?;
+        }
+    }
+    match snapshot.coverage() {
+        Coverage::Whole => Ok(ExitStatus::Success),
+        Coverage::Partial => Ok(ExitStatus::No),
+    }
+}
+
+/// Saves these paths, and tells the timeline of it.
+pub(crate) fn taken(
+    safe: &Safe<'_>,
+    scopes: Vec<PathBuf>,
+    saving: &Saving<'_>,
+    watch: &dyn Watch,
+) -> Result<Snapshot, CommandError> {
     let vault = safe.open()?;
     let wish = Wish {
         scopes,
@@ -80,30 +105,17 @@ pub(crate) fn save(
         reserve: safe.reserve(),
         now: SystemTime::now(),
     };
-    let onlooker = Onlooker::new(lang);
-    let taken = safe.take(&vault, &wish, &onlooker).map_err(CommandError::from);
-    onlooker.end();
+    let taken = safe.take(&vault, &wish, watch).map_err(CommandError::from);
     let mut snapshot = taken.inspect_err(|error| safe.note_failed(error))?;
     if saving.pin {
         snapshot = vault.pin(snapshot.id, true)?;
     }
     safe.finish(&vault, Some(Done::Taken(&snapshot)));
-    match saving.json {
-        true => ui.json(&WireSnapshot::new(&snapshot))?,
-        false => {
-            ui.say(&format!("{}\n", snapshot.id))?;
-            ui.remark(&format!("{}{}", in_words(&snapshot, lang), snapshot_page::not_held(&snapshot, lang)))?;
-            ui.remark(&links(&wish.scopes, lang))?;
-        }
-    }
-    match snapshot.coverage() {
-        Coverage::Whole => Ok(ExitStatus::Success),
-        Coverage::Partial => Ok(ExitStatus::No),
-    }
+    Ok(snapshot)
 }
 
 /// What is meant by the paths. The whole disk and the whole home are never taken, nor what the home lies in.
-fn scopes(cellar: &Cellar, paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+pub(crate) fn scopes(cellar: &Cellar, paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let scopes: Vec<PathBuf> = match paths {
         [] => vec![whereabouts::project(cellar.home())?],
         paths => paths.iter().map(|path| whereabouts::named(path)).collect::<Result<_, _>>()?,

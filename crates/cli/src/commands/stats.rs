@@ -27,10 +27,11 @@ Examples:
   unstuck stats                        everything that is recorded
   unstuck stats --since 7d --by tool   the last week, tool by tool
   unstuck stats --since 2026-11-01     from that day on (UTC)
+  unstuck stats --by server            MCP server by MCP server; other calls are left out
   unstuck stats --by day --json        one object per day")]
 pub(crate) struct StatsArgs {
     /// One row for each of these
-    #[arg(long, value_parser = ["kind", "tool", "agent", "day", "session"])]
+    #[arg(long, value_parser = ["kind", "tool", "agent", "day", "session", "server"])]
     by: Option<String>,
     /// Only calls asked for since this moment: 12h, 7d, 2026-11-15, 2026-11-15T11:53:02Z
     #[arg(long, value_name = "SPAN|DATE", value_parser = since::parse_moment)]
@@ -142,6 +143,7 @@ fn table(by: GroupBy, groups: &[(StatsKey, Stats)], lang: Lang) -> String {
         (GroupBy::Agent, Lang::Zh) => "代理",
         (GroupBy::Day, Lang::Zh) => "日期",
         (GroupBy::Session, Lang::Zh) => "会话",
+        (GroupBy::Server, Lang::Zh) => "服务器",
     };
     let rest = match lang {
         Lang::En => {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use unstuck_vault::{Choice, Origin, Snapshot, VaultError};
+use unstuck_vault::{Choice, Origin, Restored, Snapshot, VaultError};
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
@@ -61,15 +61,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
         // `latest` is how the other commands name the newest.
         "last" | "latest" => {
             let here = Here::new(cellar.home())?;
-            let mut last = None;
-            for snapshot in all.last_calls(&here) {
-                let restored = undo(snapshot)?;
-                // A call may have left everything as it was, although it looked otherwise.
-                if !restored.done.is_empty() || !restored.kept.is_empty() {
-                    last = Some((snapshot, restored));
-                    break;
-                }
-            }
+            let last = undo_last(&all, &here, |snapshot| undo(snapshot).map_err(CommandError::from))?;
             last.ok_or_else(|| all.no_call(&here, safe.settings.per_target, ui.lang()))?
         }
         asked => {
@@ -88,4 +80,20 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
         safe.finish(&vault, Some(Done::Restored(snapshot, &restored, Why::Undo)));
     }
     restored_page::tell(ui, snapshot, &restored, Why::Undo, args.dry_run, args.json)
+}
+
+/// Undoes the newest call here that changed something; nothing where there is none.
+pub(crate) fn undo_last<'s, E>(
+    all: &'s Undoable,
+    here: &Here,
+    undo: impl Fn(&Snapshot) -> Result<Restored, E>,
+) -> Result<Option<(&'s Snapshot, Restored)>, E> {
+    for snapshot in all.last_calls(here) {
+        let restored = undo(snapshot)?;
+        // A call may have left everything as it was, although it looked otherwise.
+        if !restored.done.is_empty() || !restored.kept.is_empty() {
+            return Ok(Some((snapshot, restored)));
+        }
+    }
+    Ok(None)
 }

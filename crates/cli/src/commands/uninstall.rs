@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unstuck_judge::Lang;
+
 use crate::agents::{AGENTS, Agent, Installation, OwnProgram, Places, Reported, Scope, names_us};
 use crate::cellar::Cellar;
 use crate::commands::install::{Work, agent_named, tell};
-use crate::editing::Ledger;
+use crate::commands::uninstall_mcp::{self, UninstallMcpArgs, UninstallMcpServerArgs};
+use crate::editing::{Book, Ledger, Written};
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::Ui;
 
@@ -17,14 +20,20 @@ use crate::ui::Ui;
 /// Otherwise only our own entries are taken out. Without AGENT, it is done for all; without --user or --project, in every file we
 /// know of. An entry that calls unstuck in another way than ours is left alone and told (exit 1).
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Agents: claude, codex, gemini, qwen, opencode, copilot, cursor
 
 Examples:
   unstuck uninstall                     everywhere
   unstuck uninstall claude --dry-run    show the change, make none
-  unstuck uninstall codex --project     only from this project")]
+  unstuck uninstall codex --project     only from this project
+  unstuck uninstall mcp                 from in front of MCP servers"
+)]
 pub(crate) struct UninstallArgs {
+    #[command(subcommand)]
+    what: Option<UninstallWhat>,
     /// Which agents (default: all)
     #[arg(value_name = "AGENT", value_parser = agent_named)]
     agents: Vec<&'static Agent>,
@@ -42,7 +51,19 @@ pub(crate) struct UninstallArgs {
     json: bool,
 }
 
+/// What else can be taken out.
+#[derive(clap::Subcommand)]
+enum UninstallWhat {
+    Mcp(UninstallMcpArgs),
+    McpServer(UninstallMcpServerArgs),
+}
+
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<ExitStatus, CommandError> {
+    match &args.what {
+        Some(UninstallWhat::Mcp(args)) => return uninstall_mcp::run(ui, cellar, args),
+        Some(UninstallWhat::McpServer(args)) => return uninstall_mcp::run_own(ui, cellar, args),
+        None => {}
+    }
     let places = Places::here();
     let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
     let program = own.path.to_string_lossy().into_owned();
@@ -66,13 +87,29 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
         }
     }
     work.settle(&mut told, |installation, ledger| installation.is_out(ledger), Installation::take_out);
-    tell(ui, &told, args.json, args.dry_run)
+    let status = tell(ui, &told, args.json, args.dry_run)?;
+    let servers = cellar.folder().ok().and_then(|state| Ledger::read_book(state, Book::Servers).ok());
+    let is_meant = |written: &Written| {
+        args.agents.is_empty() || args.agents.iter().any(|agent| agent.host.word() == written.agent)
+    };
+    if servers.is_some_and(|servers| servers.all().iter().any(is_meant)) {
+        ui.remark(servers_stay(ui))?;
+    }
+    Ok(status)
+}
+
+/// Whoever takes us off the machine should know that some servers would no longer start.
+fn servers_stay(ui: &Ui) -> &'static str {
+    match ui.lang() {
+        Lang::En => "MCP servers still go through unstuck; `unstuck uninstall mcp` puts them back\n",
+        Lang::Zh => "仍有 MCP 服务器经由 unstuck；`unstuck uninstall mcp` 可将其恢复\n",
+    }
 }
 
 fn nothing(ui: &Ui, agent: &Agent) -> String {
     match ui.lang() {
-        unstuck_judge::Lang::En => format!("{}: nothing of ours is installed\n", agent.name),
-        unstuck_judge::Lang::Zh => format!("{}：没有安装我们的任何内容\n", agent.name),
+        Lang::En => format!("{}: nothing of ours is installed\n", agent.name),
+        Lang::Zh => format!("{}：没有安装我们的任何内容\n", agent.name),
     }
 }
 

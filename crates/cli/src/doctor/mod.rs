@@ -8,6 +8,7 @@ mod heard;
 mod house;
 mod safe;
 mod self_test;
+mod servers;
 mod store;
 mod trust;
 
@@ -17,7 +18,7 @@ use unstuck_judge::Lang;
 
 use crate::agents::{AGENTS, Agent, Places};
 use crate::cellar::{self, Cellar};
-use crate::editing::Ledger;
+use crate::editing::{Book, Ledger};
 use crate::plain;
 
 pub(crate) use finding::{Finding, Severity};
@@ -62,6 +63,13 @@ impl<'a> Doctor<'a> {
                 self.look_at_agent(&places, agent, ledger.as_ref(), &heard);
             }
         }
+        let servers = self.cellar.folder().ok().map(|state| Ledger::read_book(state, Book::Servers));
+        if let Some(Err(error)) = &servers {
+            let (what, todo) = (error.in_words(self.lang), error.hint(self.lang));
+            self.warn("unstuck", "ledger", plain::line(&what).into_owned(), todo);
+        }
+        let words: Vec<&str> = named.iter().map(|agent| agent.host.word()).collect();
+        self.look_at_servers(&places, servers.and_then(Result::ok).as_ref(), &words);
         self.findings
     }
 

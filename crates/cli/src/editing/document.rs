@@ -19,6 +19,8 @@ pub(crate) enum Dialect {
     /// JSON in which comments may stand. Commas after the last value still may not: the agents that strip comments cannot
     /// read them.
     Commented,
+    /// JSON in which comments may stand, and commas after the last value.
+    Loose,
 }
 
 /// A text, and the habits of whoever wrote it.
@@ -103,12 +105,12 @@ impl<'p> Document<'p> {
     ) -> Result<T, EditError> {
         let parsed = parse_to_ast(&self.text, &CollectOptions::default(), &self.options());
         let parsed = parsed.map_err(|error| {
-            self.not_json(error.line_display(), error.column_display(), error.kind().to_string())
+            self.malformed(error.line_display(), error.column_display(), error.kind().to_string())
         })?;
         match &parsed.value {
             Some(Value::Object(root)) => look(root),
             Some(other) => Err(self.wrong_shape(other.range().start, "the whole file", Shape::Object)),
-            None => Err(self.not_json(1, 1, "there is nothing but comments".to_owned())),
+            None => Err(self.malformed(1, 1, "there is nothing but comments".to_owned())),
         }
     }
 
@@ -126,11 +128,11 @@ impl<'p> Document<'p> {
             })
         })?;
         match self.dialect {
-            Dialect::Commented => {}
+            Dialect::Commented | Dialect::Loose => {}
             // A second opinion, by the rules to the letter: of control characters in texts, for example.
             Dialect::Strict => {
                 serde_json::from_str::<IgnoredAny>(&self.text)
-                    .map_err(|error| self.not_json(error.line(), error.column(), in_short(&error)))?;
+                    .map_err(|error| self.malformed(error.line(), error.column(), in_short(&error)))?;
             }
         }
         Ok(habits)
@@ -138,9 +140,9 @@ impl<'p> Document<'p> {
 
     fn options(&self) -> ParseOptions {
         ParseOptions {
-            allow_comments: self.dialect == Dialect::Commented,
+            allow_comments: matches!(self.dialect, Dialect::Commented | Dialect::Loose),
             allow_loose_object_property_names: false,
-            allow_trailing_commas: false,
+            allow_trailing_commas: self.dialect == Dialect::Loose,
             allow_missing_commas: false,
             allow_single_quoted_strings: false,
             allow_hexadecimal_numbers: false,
@@ -175,8 +177,8 @@ impl<'p> Document<'p> {
         EditError::Twice { path: self.path.to_owned(), line, column, place: place.to_owned() }
     }
 
-    fn not_json(&self, line: usize, column: usize, what: String) -> EditError {
-        EditError::NotJson { path: self.path.to_owned(), line, column, what }
+    fn malformed(&self, line: usize, column: usize, what: String) -> EditError {
+        EditError::Malformed { path: self.path.to_owned(), line, column, what }
     }
 
     fn line_and_column(&self, at: usize) -> (usize, usize) {
@@ -204,7 +206,7 @@ pub(super) fn plain_value(value: &Value<'_>) -> serde_json::Value {
     }
 }
 
-fn object_value(object: &Object<'_>) -> serde_json::Value {
+pub(super) fn object_value(object: &Object<'_>) -> serde_json::Value {
     let field = |field: &jsonc_parser::ast::ObjectProp<'_>| {
         (field.name.as_str().to_owned(), plain_value(&field.value))
     };

@@ -324,20 +324,20 @@ fn is_bare(document: &Document<'_>, list: &List) -> bool {
     document.text()[list.range.start + 1..list.range.end - 1].trim_ascii().is_empty()
 }
 
-fn index_of(object: &Object<'_>, name: &str) -> Option<usize> {
+pub(super) fn index_of(object: &Object<'_>, name: &str) -> Option<usize> {
     object.properties.iter().position(|field| field.name.as_str() == name)
 }
 
-fn array_list(array: &Array<'_>) -> List {
+pub(super) fn array_list(array: &Array<'_>) -> List {
     let items = array.elements.iter().map(|element| range(element.range())).collect();
     List { range: range(array.range), items }
 }
 
-fn object_list(object: &Object<'_>) -> List {
+pub(super) fn object_list(object: &Object<'_>) -> List {
     let items = object.properties.iter().map(|field| range(field.range)).collect();
     List { range: range(object.range), items }
 }
 
-fn range(range: jsonc_parser::common::Range) -> Range<usize> {
+pub(super) fn range(range: jsonc_parser::common::Range) -> Range<usize> {
     range.start..range.end
 }

@@ -10,7 +10,7 @@ use unstuck_judge::Lang;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EditError {
     #[error("{}:{line}:{column}: {what}", path.display())]
-    NotJson { path: PathBuf, line: usize, column: usize, what: String },
+    Malformed { path: PathBuf, line: usize, column: usize, what: String },
     #[error("{} is not UTF-8 text", path.display())]
     NotText { path: PathBuf },
     #[error("{}:{line}:{column}: {place} is not {}", path.display(), shape.word(Lang::En))]
@@ -113,7 +113,7 @@ impl EditError {
 
     fn in_chinese(&self) -> String {
         match self {
-            EditError::NotJson { path, line, column, what } => {
+            EditError::Malformed { path, line, column, what } => {
                 format!("{}:{line}:{column}：{what}", path.display())
             }
             EditError::NotText { path } => format!("{} 不是 UTF-8 文本", path.display()),
@@ -152,7 +152,7 @@ impl EditError {
     /// What to try.
     pub(crate) fn hint(&self, lang: Lang) -> Option<String> {
         let (en, zh) = match self {
-            EditError::NotJson { .. } | EditError::NotText { .. } => (
+            EditError::Malformed { .. } | EditError::NotText { .. } => (
                 "nothing was changed; mend the file there, then run it again",
                 "未作任何更改；请修正该处，然后再运行一次",
             ),

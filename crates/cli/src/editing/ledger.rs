@@ -18,6 +18,31 @@ const FORMAT: u32 = 1;
 /// How long to wait for another installer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Which list is meant: they speak of the same files, and each of what it wrote there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Book {
+    /// Entries by which agents call us.
+    Hooks,
+    /// Servers that agents reach through us.
+    Servers,
+}
+
+impl Book {
+    fn file(self) -> &'static str {
+        match self {
+            Book::Hooks => "installed.json",
+            Book::Servers => "installed-mcp.json",
+        }
+    }
+
+    fn other(self) -> Book {
+        match self {
+            Book::Hooks => Book::Servers,
+            Book::Servers => Book::Hooks,
+        }
+    }
+}
+
 /// What was there before us.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,6 +69,18 @@ pub(crate) struct Written {
     pub(crate) folders: Vec<PathBuf>,
     /// Every command line we ever put into it.
     pub(crate) commands: Vec<String>,
+    /// Servers that were wrapped in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) servers: Vec<Wrapped>,
+}
+
+/// A server whose entry we changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wrapped {
+    /// The keys that lead to it; the last one is its name.
+    pub(crate) place: Vec<String>,
+    /// The hash of the entry as we left it.
+    pub(crate) left: String,
 }
 
 impl Written {
@@ -62,6 +99,7 @@ struct StoredLedger {
 /// The list of what we wrote, held by one process at a time.
 #[derive(Debug)]
 pub(crate) struct Ledger {
+    book: Book,
     path: PathBuf,
     written: Vec<Written>,
     _lock: Option<File>,
@@ -70,6 +108,11 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Opens it to write. Another installer is waited for.
     pub(crate) fn lock(state: &Path) -> Result<Ledger, EditError> {
+        Ledger::lock_book(state, Book::Hooks)
+    }
+
+    /// Opens one of the lists to write. They have one lock, because they speak of the same files.
+    pub(crate) fn lock_book(state: &Path, book: Book) -> Result<Ledger, EditError> {
         private_folder(state)?;
         let path = state.join("install.lock");
         let failed = |error| EditError::io(Deed::Lock, &path)(error);
@@ -83,18 +126,23 @@ impl Ledger {
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(20)),
             }
         }
-        Ok(Ledger { _lock: Some(lock), ..Ledger::read(state)? })
+        Ok(Ledger { _lock: Some(lock), ..Ledger::read_book(state, book)? })
     }
 
     /// Opens it to look. One that was never written is empty.
     pub(crate) fn read(state: &Path) -> Result<Ledger, EditError> {
-        let path = state.join("installed.json");
+        Ledger::read_book(state, Book::Hooks)
+    }
+
+    /// Opens one of the lists to look.
+    pub(crate) fn read_book(state: &Path, book: Book) -> Result<Ledger, EditError> {
+        let path = state.join(book.file());
         let written = match fs::read(&path) {
             Ok(bytes) => parse(&bytes).map_err(|what| EditError::BadLedger { path: path.clone(), what })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(EditError::io(Deed::Read, &path)(error)),
         };
-        Ok(Ledger { path, written, _lock: None })
+        Ok(Ledger { book, path, written, _lock: None })
     }
 
     /// What we wrote into a file.
@@ -107,13 +155,15 @@ impl Ledger {
         &self.written
     }
 
-    /// The copies that are still needed.
+    /// The copies that are still needed, by the other list too.
     pub(crate) fn copies(&self) -> Vec<PathBuf> {
+        let other = self.path.parent().and_then(|state| Ledger::read_book(state, self.book.other()).ok());
+        let other = other.map(|other| other.written).unwrap_or_default();
         let copy = |each: &Written| match &each.before {
             Before::Nothing => None,
             Before::Copy(path) => Some(path.clone()),
         };
-        self.written.iter().filter_map(copy).collect()
+        self.written.iter().chain(&other).filter_map(copy).collect()
     }
 
     /// Notes what is about to be written into a file.

@@ -46,6 +46,16 @@ pub(super) fn append(document: &Document<'_>, list: &List, new: &[Item<'_>]) -> 
     };
     let mut out = String::with_capacity(text.len() + 1024);
     match list.items.last() {
+        // Whoever ends a list with a comma gets one behind what is new, too.
+        Some(last) if comma_in(&text[last.end..inside.end]).is_some() => {
+            let at = last.end + comma_in(&text[last.end..inside.end]).unwrap_or_default() + 1;
+            let at = at + same_line(&text[at..inside.end], is_inline);
+            out.push_str(&text[..at]);
+            out.push_str(&between);
+            out.push_str(&written.join(&format!(",{between}")));
+            out.push(',');
+            out.push_str(&text[at..]);
+        }
         Some(last) => {
             // A comment behind the last value stays behind it, so the comma goes before it and the new value behind it.
             let at = last.end + same_line(&text[last.end..inside.end], is_inline);
@@ -84,9 +94,13 @@ pub(super) fn remove(text: &str, list: &List, index: usize) -> String {
         let gap = &text[before.end..item.start];
         let comma = before.end + comma_in(gap).unwrap_or(0);
         let white = before.end + gap.trim_end().len();
-        return match comma + 1 >= white {
-            true => cut(before.end..item.end, None),
-            false => cut(comma..comma + 1, Some(white..item.end)),
+        // The comma behind the last value, where its owner ends a list so, is the one that came with it.
+        let is_last = index + 1 == list.items.len();
+        let own = comma_in(&text[item.end..list.range.end - 1]).filter(|_| is_last).map(|at| item.end + at);
+        return match (comma + 1 >= white, own) {
+            (true, _) => cut(before.end..item.end, None),
+            (false, Some(own)) => cut(white..item.end, Some(own..own + 1)),
+            (false, None) => cut(comma..comma + 1, Some(white..item.end)),
         };
     }
     if let Some(after) = list.items.get(1) {
@@ -99,8 +113,47 @@ pub(super) fn remove(text: &str, list: &List, index: usize) -> String {
     let is_bare = |range: Range<usize>| text[range].trim_ascii().is_empty();
     match is_bare(inside.start..item.start) && is_bare(item.end..inside.end) {
         true => cut(inside, None),
-        false => cut(item.clone(), None),
+        false => match comma_in(&text[item.end..inside.end]) {
+            Some(comma) => cut(item.clone(), Some(item.end + comma..item.end + comma + 1)),
+            None => cut(item.clone(), None),
+        },
     }
+}
+
+/// A value in the hand of whoever wrote the rest, for a place that is there already.
+pub(super) fn in_hand(document: &Document<'_>, at: usize, value: &Value, is_inline: bool) -> String {
+    let Habits { newline, unit, is_spaced, .. } = document.habits();
+    let write = Hand { newline, unit, spaced: *is_spaced, is_inline };
+    write.value(value, document.indent_of_line(at))
+}
+
+/// The text with these words at the front of a list of words, separated as its own are.
+pub(super) fn lead(document: &Document<'_>, list: &List, words: &[String]) -> String {
+    let text = document.text();
+    let words: Vec<String> = words.iter().map(|word| Value::from(word.as_str()).to_string()).collect();
+    let inline = if document.habits().is_spaced { ", " } else { "," };
+    let Some(first) = list.items.first() else {
+        let at = list.range.start + 1;
+        return [&text[..at], &words.join(inline), &text[at..]].concat();
+    };
+    let between = match document.indent_before(first.start) {
+        Some(indent) => format!(",{}{indent}", document.habits().newline),
+        None => inline.to_owned(),
+    };
+    [&text[..first.start], &words.join(&between), &between, &text[first.start..]].concat()
+}
+
+/// The text without so many words at the front of a list: the reverse of [`lead`].
+pub(super) fn unlead(text: &str, list: &List, count: usize) -> String {
+    let Some(first) = list.items.first().filter(|_| count > 0) else { return text.to_owned() };
+    let end = match list.items.get(count) {
+        Some(next) => next.start,
+        None => {
+            let last = list.items.last().map_or(first.end, |last| last.end);
+            last + comma_in(&text[last..list.range.end - 1]).map_or(0, |comma| comma + 1)
+        }
+    };
+    [&text[..first.start], &text[end..]].concat()
 }
 
 /// How far comments go on behind a value on its line.

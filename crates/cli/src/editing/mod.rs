@@ -8,10 +8,13 @@ mod diff;
 mod document;
 mod entries;
 mod error;
+mod fields;
 mod found;
 mod ledger;
 mod lists;
 mod replace;
+mod sheet;
+mod tables;
 
 pub(crate) use backup::Backups;
 pub(crate) use diff::unified;
@@ -19,8 +22,9 @@ pub(crate) use document::{Dialect, Document};
 pub(crate) use entries::{Entries, Layout, Wanted};
 pub(crate) use error::EditError;
 pub(crate) use found::{Found, read_plain};
-pub(crate) use ledger::{Before, Ledger, Written, hash};
+pub(crate) use ledger::{Before, Book, Ledger, Wrapped, Written, hash};
 pub(crate) use replace::{After, Put, make_folders, put, sweep};
+pub(crate) use sheet::{Edit, Sheet, Syntax};
 
 #[cfg(test)]
 pub(crate) mod tests;

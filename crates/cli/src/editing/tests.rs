@@ -420,3 +420,88 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_list_that_ends_with_a_comma_ends_with_one_ever_after() {
+    let check = |text: &str, expected: &str| {
+        let sheet =
+            Sheet::read(Path::new("/s"), Syntax::Json(Dialect::Loose), Some(text.as_bytes())).unwrap();
+        let new = sheet.edit(&[], &[Edit::Put("new", json!([1]))]).unwrap();
+        assert_eq!(String::from_utf8(new.bytes()).unwrap(), expected);
+        let again = Sheet::read(Path::new("/s"), Syntax::Json(Dialect::Loose), Some(&new.bytes())).unwrap();
+        let back = again.edit(&[], &[Edit::Drop("new")]).unwrap();
+        assert_eq!(String::from_utf8(back.bytes()).unwrap(), text);
+    };
+    check("{\"a\": 1,}", "{\"a\": 1, \"new\": [1],}");
+    check("{\n  \"a\": 1,\n}\n", "{\n  \"a\": 1,\n  \"new\": [\n    1\n  ],\n}\n");
+    check("{\n  \"a\": 1, // c\n}", "{\n  \"a\": 1, // c\n  \"new\": [\n    1\n  ],\n}");
+    check("{\n  \"a\": 1 // c\n}", "{\n  \"a\": 1, // c\n  \"new\": [\n    1\n  ]\n}");
+    check(
+        "{\n  \"a\": 1 /* c */, /* d */\n  // e\n}",
+        "{\n  \"a\": 1 /* c */, /* d */\n  \"new\": [\n    1\n  ],\n  // e\n}",
+    );
+    let strict = Sheet::read(Path::new("/s"), Syntax::Json(Dialect::Commented), Some(b"{\"a\": 1,}"));
+    assert!(strict.is_err());
+}
+
+#[test]
+fn a_copy_that_either_list_needs_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str| Written {
+        file: folder.path().join("settings.json"),
+        agent: "gemini".to_owned(),
+        at_ms: 1,
+        before: Before::Copy(folder.path().join(name)),
+        left: hash(b"x"),
+        made: Vec::new(),
+        folders: Vec::new(),
+        commands: Vec::new(),
+        servers: Vec::new(),
+    };
+    for (book, name) in [(Book::Hooks, "one"), (Book::Servers, "two")] {
+        Ledger::lock_book(folder.path(), book).unwrap().note(written(name)).unwrap();
+    }
+    for book in [Book::Hooks, Book::Servers] {
+        let mut copies = Ledger::read_book(folder.path(), book).unwrap().copies();
+        copies.sort_unstable();
+        assert_eq!(copies, [folder.path().join("one"), folder.path().join("two")]);
+        assert_eq!(Ledger::read_book(folder.path(), book).unwrap().all().len(), 1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn words_before_a_list_go_as_they_came(
+        value in any_settings(),
+        hand in any_hand(),
+        list in prop::option::of(prop::collection::vec(any_text(), 0..3)),
+        words in prop::collection::vec(any_text(), 1..4),
+    ) {
+        let mut value = value;
+        if let Some(list) = &list {
+            value["words"] = json!(list);
+        }
+        let before = written(&value, hand);
+        let read = |bytes: &[u8]| Sheet::read(Path::new("/s"), Syntax::Json(Dialect::Strict), Some(bytes)).unwrap();
+        let led = read(&before).edit(&[], &[Edit::Lead("words", words.clone())]).unwrap();
+        let mut seen = read(&led.bytes()).object_at(&[]).unwrap().unwrap();
+        let all: Vec<String> = words.iter().chain(list.iter().flatten()).cloned().collect();
+        prop_assert_eq!(&seen["words"], &json!(all));
+        let unled = read(&led.bytes()).edit(&[], &[Edit::Unlead("words", words.len())]).unwrap();
+        let back = match &list {
+            Some(_) => unled,
+            None => unled.edit(&[], &[Edit::Drop("words")]).unwrap(),
+        };
+        // What stood between empty brackets only a copy of the file can tell.
+        if list.is_some() || value != json!({}) {
+            prop_assert_eq!(String::from_utf8(back.bytes()).unwrap(), String::from_utf8(before).unwrap());
+        }
+        match &list {
+            Some(list) => seen["words"] = json!(list),
+            None => drop(seen.as_object_mut().unwrap().shift_remove("words")),
+        }
+        prop_assert_eq!(seen, value);
+    }
+}

@@ -49,6 +49,10 @@ impl CommandError {
                 "leave one of the two out; an agent that may write is never started over",
                 "请去掉其中之一；可写入的智能体绝不会从头重来",
             ),
+            CommandError::NoHeaderVariable { .. } => say(
+                "set it in the environment of the agent, or under `env` of the server in its configuration",
+                "请在智能体的环境中设置它，或在其配置里该服务器的 `env` 之下设置",
+            ),
             CommandError::LongPrompt { .. } => say(
                 "put the long part into a file, and ask the agent to read it",
                 "请把长的部分放进文件，让智能体去读取",
@@ -175,6 +179,26 @@ impl CommandError {
                 &format!("name them (`unstuck install {}`), or add --yes", found.join(" ")),
                 &format!("请指明（`unstuck install {}`），或加上 --yes", found.join(" ")),
             ),
+            CommandError::NoClient { found } => {
+                let one = found.first().copied().unwrap_or("claude");
+                say(
+                    &format!("name it (`unstuck install mcp {one}`), or add --yes for all that are found"),
+                    &format!("请指明（`unstuck install mcp {one}`），或加上 --yes 选择找到的全部"),
+                )
+            }
+            CommandError::NoSuchServer { elsewhere: Some((scope, file)), .. } => {
+                let (flag, file) = (scope.word(), file.display());
+                say(
+                    &format!("it stands in {file}; add --{flag}"),
+                    &format!("它在 {file} 中；请加上 --{flag}"),
+                )
+            }
+            CommandError::NoSuchServer { nearest, elsewhere: None, .. } => Some(or_all(
+                lang,
+                nearest,
+                "`unstuck install mcp --list` shows all",
+                "`unstuck install mcp --list` 列出全部",
+            )),
             CommandError::OddPath { .. } => {
                 say("put the program into a folder with a plain name", "请将程序放到名称普通的文件夹中")
             }

@@ -19,7 +19,7 @@ const OURS: u8 = 125;
 
 /// Something went wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mishap {
+pub(crate) struct Mishap {
     /// [`Outcome::Rejected`] is for what provably never left this machine.
     pub(super) outcome: Outcome,
     pub(super) line: String,
@@ -91,6 +91,12 @@ impl Mishap {
             }
             (_, Progress::Unanswered) => Mishap::broken(said),
         }
+    }
+
+    /// What is said where there is no connection.
+    pub(crate) fn unconnected(error: &io::Error, url: &Uri) -> String {
+        let place = format!("{}:{}", url.host().unwrap_or_default(), redirect::port(url));
+        Mishap::of_connection(error, url, &place, Progress::Unanswered).line
     }
 
     /// The time that it may take is over.

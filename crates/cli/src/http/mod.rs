@@ -16,7 +16,10 @@ mod trust;
 
 pub(crate) use expected::Expected;
 pub(crate) use fetch::{Answered, Fetch, Wanted};
+pub(crate) use mishap::Mishap;
 pub(crate) use outlet::Destination;
 pub(crate) use payload::Payload;
+pub(crate) use proxy::for_address as proxy_for;
+pub(crate) use redirect::{port, within_origin};
 pub(crate) use request::{Content, Header, Request, parse_header, parse_method, parse_url};
-pub(crate) use trust::trusting_what_the_machine_trusts;
+pub(crate) use trust::{trusted_config, trusting_what_the_machine_trusts};

@@ -7,7 +7,7 @@ use ureq::Proxy;
 use ureq::http::Uri;
 
 /// The proxy for an address, where there is one.
-pub(super) fn for_address(url: &Uri) -> Option<Proxy> {
+pub(crate) fn for_address(url: &Uri) -> Option<Proxy> {
     // It finds any proxy at all, and reads whom `no_proxy` names; which one serves this scheme is said by the names alone.
     if Proxy::try_from_env()?.is_no_proxy(url) {
         return None;

@@ -87,8 +87,15 @@ fn keeps_secrets(from: &Uri, to: &Uri) -> bool {
 }
 
 /// The port, said or not.
-pub(super) fn port(url: &Uri) -> u16 {
+pub(crate) fn port(url: &Uri) -> u16 {
     url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 })
+}
+
+/// Where a `Location` leads, seen from where it was named, if that is the same host, port and scheme.
+pub(crate) fn within_origin(base: &Uri, location: &[u8]) -> Option<Uri> {
+    let url = join(base, &encoded(location))?;
+    let same_host = base.host()?.eq_ignore_ascii_case(url.host()?);
+    (same_host && base.scheme() == url.scheme() && port(base) == port(&url)).then_some(url)
 }
 
 /// What servers write into an address although it may not stand there is written as it must.

@@ -216,6 +216,21 @@ keys! {
     VaultNever "vault.never", Shape::Patterns, "none", Never,
         "Paths that no snapshot takes, and that therefore cannot be brought back.",
         "任何快照都不保存、因而也无法恢复的路径。";
+    McpCheck "mcp.check", Shape::Flag, "true", Off,
+        "Whether arguments that clearly do not fit the schema of their tool are answered before the server sees them.",
+        "参数明显不符合工具模式时，是否在服务器看到之前就作答。";
+    McpTrustHints "mcp.trust-hints", Shape::Flag, "true", Off,
+        "Whether a server is believed that says a tool only looks or may be called twice; without that, only what surely did nothing is sent again.",
+        "服务器声称某工具只读或可重复调用时是否相信；否则只重发确定什么都没做的调用。";
+    McpRestart "mcp.restart", Shape::Flag, "true", Off,
+        "Whether a server that is gone is started again.",
+        "服务器退出后是否重新启动。";
+    McpHangsAfter "mcp.hangs-after", Shape::Time(SECOND, HOUR), "30s", Never,
+        "A server that gives no sign of life for so long, after somebody waited for it in vain, is ended and started again.",
+        "在有人白等之后，服务器这么久仍毫无动静，就将其结束并重新启动。";
+    McpMaxMessage "mcp.max-message", Shape::Size(1 << 20, 1 << 31), "256MB", Lower,
+        "The longest message that is passed on.",
+        "可转发的最长消息。";
 }
 
 impl Key {

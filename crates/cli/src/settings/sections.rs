@@ -188,6 +188,17 @@ pub(crate) enum Attended {
     No,
 }
 
+/// `[mcp]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct McpSettings {
+    pub(crate) check: bool,
+    pub(crate) trust_hints: bool,
+    pub(crate) restart: bool,
+    pub(crate) hangs_after: Duration,
+    /// In bytes.
+    pub(crate) max_message: u64,
+}
+
 impl Settings {
     pub(crate) fn store(&self) -> StoreSettings {
         let state_dir = match self.folder(Key::StateDir) {
@@ -316,6 +327,16 @@ impl Settings {
             max_size: self.size(Key::VaultMaxSize),
             min_free: self.size(Key::VaultMinFree),
             never,
+        }
+    }
+
+    pub(crate) fn mcp(&self) -> McpSettings {
+        McpSettings {
+            check: self.flag(Key::McpCheck),
+            trust_hints: self.flag(Key::McpTrustHints),
+            restart: self.flag(Key::McpRestart),
+            hangs_after: self.time(Key::McpHangsAfter),
+            max_message: self.size(Key::McpMaxMessage),
         }
     }
 

@@ -53,9 +53,9 @@ fn every_setting_is_shown_once_with_its_value_and_layer() {
     keys.sort_unstable();
     let before = keys.len();
     keys.dedup();
-    assert_eq!((keys.len(), before), (38, 38), "{keys:?}");
+    assert_eq!((keys.len(), before), (43, 43), "{keys:?}");
     let people = world.run(&["config", "show"], "");
-    assert_eq!(people.stdout().lines().count(), 38, "{people}");
+    assert_eq!(people.stdout().lines().count(), 43, "{people}");
     let page = fs::read_to_string(crate::world::repository("docs/config.md")).unwrap();
     for key in keys {
         assert!(page.contains(&format!("`{}`", key.trim_start_matches("alert."))), "{key} is not documented");

@@ -465,3 +465,28 @@ fn a_pause_and_a_variable_are_told() {
     assert!(said.exit == 6 && said.stdout().contains("UNSTUCK_DISABLE is set here"), "{said}");
     assert!(said.stdout().ends_with("\n1 thing should be mended\n"), "{said}");
 }
+
+#[test]
+fn servers_that_go_through_us_are_looked_at() {
+    let file = ".cursor/mcp.json";
+    let before = r#"{"mcpServers": {"x": {"command": "npx"}, "y": {"command": "npx"}}}"#;
+    let world = World::empty().with(file, before);
+    let said = world.run(&["install", "mcp", "cursor"], "");
+    assert_eq!(said.exit, 0, "{said}");
+    let there = fs::read_to_string(world.path(file)).unwrap();
+    let words = ["these servers in ", "mcp.json go through unstuck: x, y"];
+    check(&world, &["cursor"], "cursor", "servers", "ok", &words);
+    let moved = there.replace(env!("CARGO_BIN_EXE_unstuck"), "/gone/unstuck");
+    fs::write(world.path(file), moved).unwrap();
+    let words = ["starts /gone/unstuck, which is not there, for x, y", "→ `unstuck install mcp cursor`"];
+    check(&world, &["cursor"], "cursor", "servers", "error", &words);
+    fs::write(world.path(file), before.replace("\"y\"", "\"z\"")).unwrap();
+    let found = findings(&world, &[], "cursor", "servers");
+    assert!(
+        found[0].starts_with("warning x in ") && found[0].contains("no longer goes through unstuck"),
+        "{found:?}"
+    );
+    assert!(found[1].starts_with("note y, which went through unstuck, is no longer in "), "{found:?}");
+    fs::write(world.path(file), &there[1..]).unwrap();
+    check(&world, &[], "cursor", "servers", "error", &["mcp.json:1:"]);
+}

@@ -76,6 +76,10 @@ fn every_key_of_every_command_is_documented() {
     check(&world, &["config", "path", "--json"], &["config.md"]);
     check(&world, &["gc", "--json"], &["keeping.md"]);
     check(&world, &["doctor", "--json"], &["doctor.md"]);
+    let served = World::empty()
+        .with(".cursor/mcp.json", r#"{"mcpServers": {"x": {"type": "sse", "url": "https://h.example"}}}"#);
+    check(&served, &["install", "mcp", "--list", "--json"], &["mcp-install.md"]);
+    check(&served, &["install", "mcp", "--yes", "--json"], &["mcp-install.md", "install.md"]);
     check(&world, &["status", "--json"], &["control.md"]);
     check(&world, &["pause", "--json", "--yes"], &["control.md"]);
     check(&world, &["resume", "--json"], &["control.md"]);

@@ -5,7 +5,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use unstuck_judge::ladder::Round;
+use unstuck_store::{Entry, Hears, ServerNote, ServerWhat, Who};
+use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::agent::{FINE, MISSING, MORNING, Work, hook, work};
 use crate::world::{Said, World};
@@ -332,4 +335,67 @@ fn nothing_that_a_terminal_would_obey_is_printed() {
         let safe = |sign: char| sign == '\n' || !(sign.is_control() || sign == '\u{202e}');
         assert!(said.exit == 0 && said.stdout().chars().all(safe), "{args:?}\n{:?}", said.stdout());
     }
+}
+
+#[test]
+fn one_server_is_shown_with_its_calls_and_all_that_it_said() {
+    let world = morning();
+    for (key, tool) in [("m1", "mcp__files__read"), ("m2", "mcp__web__read")] {
+        let mut payload = json!({ "event": "before", "session": "alpha-one", "call_id": key, "tool": tool,
+            "input": { "path": "a" }, "at": MORNING + 20_000 });
+        assert_eq!(hook(&world, &payload.to_string()).json()["kept"], "stored");
+        payload["event"] = json!("after");
+        payload["ok"] = json!(true);
+        payload["duration_ms"] = json!(100);
+        assert_eq!(hook(&world, &payload.to_string()).json()["kept"], "stored");
+    }
+    let cleaner = Cleaner::new(None, []);
+    let who = Who {
+        host: Clean::from("mcp"),
+        hook: Clean::default(),
+        session: Clean::from("alpha-one"),
+        agent: Clean::from("main"),
+        cwd: Clean::default(),
+        place: Clean::default(),
+        owner: Clean::default(),
+        hears: Hears::Nothing,
+        round: Round::Unsaid,
+        at: MORNING + 30_000,
+    };
+    let note = |server, what| Entry::Server(ServerNote::new(&cleaner, who.clone(), server, what));
+    let exited =
+        ServerWhat::exited(&cleaner, "ended with exit code 3", Some(3), b"at line 7\nTypeError: x\n");
+    unstuck_store::leave_word(
+        &world.path(".local/state/unstuck"),
+        MORNING,
+        &[
+            note("files", ServerWhat::started(&cleaner, Some(7), "npx files")),
+            note("web", ServerWhat::Recovered),
+            note("files", exited),
+        ],
+    );
+    insta::assert_snapshot!(world.run(&["log", "--server", "files"], ""), @r#"
+    --- stdout
+        10  2026-01-21 15:30:36Z  alpha-one       #4 ▶ start     mcp__files__read a
+        11  2026-01-21 15:30:36Z  alpha-one       #4 ✓ end       completed in 100 ms
+        14  2026-01-21 15:30:46Z  alpha-one       ⏵ server    files: started as process 7: npx files
+        16  2026-01-21 15:30:46Z  alpha-one       ⏹ server    files: ended with exit code 3; it last said: TypeError: x
+            │ at line 7
+            │ TypeError: x
+    --- stderr
+    resume with --since 16
+    --- exit 0
+    "#);
+    let kinds = |args: &[&str]| -> Vec<String> {
+        let all = world.run(&[&["log", "--json"], args].concat(), "").json_lines();
+        all.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds(&["--server", "web"]), ["tool:start", "tool:end", "server:recovered"]);
+    assert_eq!(kinds(&["--server", "files", "--channel", "monitor"]), ["server:started", "server:exited"]);
+    assert_eq!(kinds(&["--server", "nobody"]), [""; 0]);
+    let chinese = world.run(&["log", "--server", "files", "--lang", "zh"], "");
+    assert!(
+        chinese.stdout().contains("⏹ 服务器    files：ended with exit code 3；最后的输出：TypeError: x"),
+        "{chinese}"
+    );
 }

@@ -102,6 +102,16 @@ fn groups_are_lines_of_their_own() {
     check("tool", json!([["Bash", 6, 3]]));
     check("agent", json!([["main", 6, 3]]));
     check("day", json!([["2026-01-21", 6, 3]]));
+    check("server", json!([]));
+    for (tool, failed) in [("mcp__files__read", true), ("mcp__files__list", false), ("mcp_web_fetch", false)]
+    {
+        let payload = json!({ "event": "after", "session": "s9", "call_id": tool, "tool": tool, "input": {},
+            "ok": !failed, "output": if failed { "Error: no such file or directory" } else { "fine" } });
+        assert_eq!(crate::agent::hook(&world, &payload.to_string()).json()["kept"], "stored");
+    }
+    check("server", json!([["files", 2, 1], ["web", 1, 0]]));
+    assert!(world.run(&["stats", "--by", "server", "--lang", "zh"], "").stdout().starts_with("服务器"));
+    let world = self::world();
     insta::assert_snapshot!(world.run(&["stats", "--by", "session"], ""), @r#"
     --- stdout
     session  calls  failed  share  recovered  median  repeats  wasted  refused   saved
@@ -195,7 +205,7 @@ fn wrong_scopes_are_refused_with_a_hint() {
     let world = world();
     let check = |args: &[&str], exit, words: &[&str]| world.run(args, "").complains(exit, words);
     check(&["stats", "--since", "tuesday"], 2, &["30d (so long ago), 2026-11-15 or 2026-11-15T11:53:02Z"]);
-    check(&["stats", "--by", "mood"], 2, &["kind, tool, agent, day, session"]);
+    check(&["stats", "--by", "mood"], 2, &["kind, tool, agent, day, session, server"]);
     check(&["stats", "--session", "zzz"], 1, &["no session is called zzz", "unstuck stats --by session"]);
 }
 

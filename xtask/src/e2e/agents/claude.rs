@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, Sight, TASK, full};
+use super::{Agent, Halt, SERVER, Serving, Sight, TASK, add_server, full, started_by};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -41,6 +41,12 @@ pub const CLAUDE: Agent = Agent {
     loses_output: None,
     transcripts: Ok(".claude/projects"),
     settings: &[".claude/settings.json"],
+    serving: Serving {
+        file: ".claude.json",
+        add: |stage, words| add_server(stage, ".claude.json", "mcpServers", started_by(words)),
+        tool: |tool| format!("mcp__{SERVER}__{tool}"),
+        sends_mistakes: Ok(()),
+    },
 };
 
 /// Settings of a person who has a hook of their own, written by hand.

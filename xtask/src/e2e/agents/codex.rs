@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, IS_NOT_TOLD, Sight, TASK};
+use super::{Agent, Halt, IS_NOT_TOLD, SERVER, Serving, Sight, TASK};
 use crate::Fault;
 use crate::e2e::model::{Arguments, Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -32,6 +32,20 @@ pub const CODEX: Agent = Agent {
     loses_output: None,
     transcripts: Ok(".codex/sessions"),
     settings: &[".codex/config.toml", ".codex/hooks.json"],
+    serving: Serving {
+        file: ".codex/config.toml",
+        add: |stage, words| {
+            let file = ".codex/config.toml";
+            let settings = std::fs::read_to_string(stage.home().join(file))?;
+            let (command, args) = words.split_first().ok_or("which server?")?;
+            // A text of JSON is one of TOML.
+            let entry =
+                format!("[mcp_servers.{SERVER}]\ncommand = {}\nargs = {}\n", json!(command), json!(args));
+            stage.write_home(file, &format!("{settings}\n{entry}"))
+        },
+        tool: |tool| format!("mcp__{SERVER}__{tool}"),
+        sends_mistakes: Ok(()),
+    },
 };
 
 fn prepare(stage: &Stage) -> Result<(), Fault> {
@@ -75,7 +89,7 @@ fn call(step: &Step, _project: &Path) -> ToolCall {
         Step::Shell(command) => run(command),
         Step::Read(file) => run(&format!("cat {file}")),
         Step::Edit { file, old, new } => ToolCall {
-            name: "apply_patch",
+            name: "apply_patch".into(),
             arguments: Arguments::Free(format!(
                 "*** Begin Patch\n*** Update File: {file}\n@@\n-{old}\n+{new}\n*** End Patch\n"
             )),

@@ -5,7 +5,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, NOT_KNOWN, NOT_READ, SAYS_NOTHING, Sight, TASK, full};
+use super::{
+    Agent, Halt, NOT_KNOWN, NOT_READ, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
+    started_by,
+};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -32,6 +35,17 @@ pub const COPILOT: Agent = Agent {
     loses_output: None,
     transcripts: Err(NOT_READ),
     settings: &[".copilot/hooks/unstuck.json", ".copilot/settings.json"],
+    serving: Serving {
+        file: ".copilot/mcp-config.json",
+        add: |stage, words| {
+            let mut entry = started_by(words);
+            entry["type"] = json!("local");
+            entry["tools"] = json!(["*"]);
+            add_server(stage, ".copilot/mcp-config.json", "mcpServers", entry)
+        },
+        tool: |tool| format!("{SERVER}-{tool}"),
+        sends_mistakes: Ok(()),
+    },
 };
 
 /// It needs no settings of its own.

@@ -5,7 +5,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, IS_NOT_TOLD, SAYS_NOTHING, Sight, TASK, full};
+use super::{
+    Agent, CHECKS_ITSELF, Halt, IS_NOT_TOLD, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
+    started_by,
+};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -32,6 +35,16 @@ pub const GEMINI: Agent = Agent {
     loses_output: None,
     transcripts: Ok(".gemini/tmp"),
     settings: &[".gemini/settings.json"],
+    serving: Serving {
+        file: ".gemini/settings.json",
+        add: |stage, words| {
+            let mut entry = started_by(words);
+            entry["trust"] = json!(true);
+            add_server(stage, ".gemini/settings.json", "mcpServers", entry)
+        },
+        tool: |tool| format!("mcp_{SERVER}_{tool}"),
+        sends_mistakes: Err(CHECKS_ITSELF),
+    },
 };
 
 fn prepare(stage: &Stage) -> Result<(), Fault> {

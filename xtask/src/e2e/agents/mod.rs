@@ -9,10 +9,12 @@ mod gemini;
 mod opencode;
 mod qwen;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 pub use claude::CLAUDE;
+use serde_json::{Value, json};
 
 use super::model::{Dialect, Spelled, Step, ToolCall, Turn};
 use super::programs::Package;
@@ -24,6 +26,8 @@ const SAYS_NOTHING: &str = "it says nothing of an answer that it does not unders
 const NOT_KNOWN: &str = "`unstuck agent` does not know it by itself";
 const NOT_READ: &str = "`unstuck scan` does not read what it writes down";
 const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
+
+const CHECKS_ITSELF: &str = "it compares arguments with the schema by itself";
 
 /// What every agent is asked to do; what it does is in the script.
 const TASK: &str = "Do the scripted work.";
@@ -58,7 +62,24 @@ pub struct Agent {
     pub transcripts: Result<&'static str, &'static str>,
     /// The files below the home that an installer may touch.
     pub settings: &'static [&'static str],
+    /// How it reaches MCP servers.
+    pub serving: Serving,
 }
+
+/// How an agent reaches MCP servers.
+pub struct Serving {
+    /// The file below the home that names them.
+    pub file: &'static str,
+    /// Writes one down that is started by these words.
+    pub add: fn(&Stage, &[String]) -> Result<(), Fault>,
+    /// What its model calls a tool of the server.
+    pub tool: fn(&str) -> String,
+    /// Does it send arguments that do not fit a tool's schema? If not, why.
+    pub sends_mistakes: Result<(), &'static str>,
+}
+
+/// The one server that is written down.
+pub const SERVER: &str = "tide";
 
 /// What an agent lets a hook see and do, where agents differ: `Ok`, or why not.
 #[derive(Debug, Clone, Copy)]
@@ -93,6 +114,9 @@ impl Agent {
             Turn::Calls(steps) => {
                 Spelled::Calls(steps.iter().map(|step| (self.call)(step, project)).collect())
             }
+            Turn::Served(tool, arguments) => {
+                Spelled::Calls(vec![ToolCall::named((self.serving.tool)(tool), arguments.clone())])
+            }
             Turn::Say(text) => Spelled::Say(text),
             Turn::Refused(why) => Spelled::Refused(*why),
         }
@@ -102,6 +126,19 @@ impl Agent {
 /// All of them.
 pub const AGENTS: [&Agent; 6] =
     [&CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &opencode::OPENCODE, &copilot::COPILOT];
+
+/// Adds a server to a file of JSON, below this key.
+fn add_server(stage: &Stage, file: &str, key: &str, entry: Value) -> Result<(), Fault> {
+    let text = fs::read_to_string(stage.home().join(file)).unwrap_or_else(|_| "{}".to_owned());
+    let mut settings: Value = serde_json::from_str(&text)?;
+    settings[key][SERVER] = entry;
+    stage.write_home(file, &format!("{settings:#}\n"))
+}
+
+/// A server as most of them write it down.
+fn started_by(words: &[String]) -> Value {
+    json!({"command": words.first(), "args": words.get(1..).unwrap_or_default()})
+}
 
 /// A file of the project by its full name, which all agents accept.
 fn full(project: &Path, file: &str) -> String {

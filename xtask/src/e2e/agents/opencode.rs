@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, IS_NOT_TOLD, NOT_KNOWN, NOT_READ, Sight, TASK, full};
+use super::{Agent, Halt, IS_NOT_TOLD, NOT_KNOWN, NOT_READ, SERVER, Serving, Sight, TASK, add_server, full};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -43,6 +43,15 @@ pub const OPENCODE: Agent = Agent {
     loses_output: None,
     transcripts: Err(NOT_READ),
     settings: &[".config/opencode/opencode.json", ".config/opencode/plugins/unstuck.js"],
+    serving: Serving {
+        file: ".config/opencode/opencode.json",
+        add: |stage, words| {
+            let entry = json!({"type": "local", "enabled": true, "command": words});
+            add_server(stage, ".config/opencode/opencode.json", "mcp", entry)
+        },
+        tool: |tool| format!("{SERVER}_{tool}"),
+        sends_mistakes: Ok(()),
+    },
 };
 
 fn prepare(stage: &Stage) -> Result<(), Fault> {

@@ -5,7 +5,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Agent, Halt, NOT_KNOWN, SAYS_NOTHING, Sight, TASK, full};
+use super::{
+    Agent, CHECKS_ITSELF, Halt, NOT_KNOWN, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
+    started_by,
+};
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
 use crate::e2e::programs::Package;
@@ -32,6 +35,16 @@ pub const QWEN: Agent = Agent {
     loses_output: Some("Output: (empty)"),
     transcripts: Ok(".qwen/projects"),
     settings: &[".qwen/settings.json"],
+    serving: Serving {
+        file: ".qwen/settings.json",
+        add: |stage, words| {
+            let mut entry = started_by(words);
+            entry["trust"] = json!(true);
+            add_server(stage, ".qwen/settings.json", "mcpServers", entry)
+        },
+        tool: |tool| format!("mcp__{SERVER}__{tool}"),
+        sends_mistakes: Err(CHECKS_ITSELF),
+    },
 };
 
 fn prepare(stage: &Stage) -> Result<(), Fault> {

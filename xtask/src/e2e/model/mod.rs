@@ -9,6 +9,7 @@ mod gemini;
 mod http;
 mod responses;
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +35,8 @@ const LIMITED: &str = "429 Too Many Requests";
 pub enum Turn {
     /// Calls, several of them at once.
     Calls(Vec<Step>),
+    /// One call of a tool that an MCP server offers.
+    Served(&'static str, Value),
     /// Words, which end the agent's run.
     Say(&'static str),
     /// No turn at all.
@@ -97,7 +100,7 @@ pub fn malformed() -> Turn {
 #[derive(Debug, Clone)]
 pub struct ToolCall {
     /// The tool's name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is given.
     pub arguments: Arguments,
 }
@@ -113,8 +116,8 @@ pub enum Arguments {
 
 impl ToolCall {
     /// A call with named values.
-    pub fn named(name: &'static str, arguments: Value) -> ToolCall {
-        ToolCall { name, arguments: Arguments::Named(arguments) }
+    pub fn named(name: impl Into<Cow<'static, str>>, arguments: Value) -> ToolCall {
+        ToolCall { name: name.into(), arguments: Arguments::Named(arguments) }
     }
 }
 

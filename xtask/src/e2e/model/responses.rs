@@ -46,8 +46,16 @@ fn items(reply: &Reply) -> Vec<Value> {
     }
     items.extend(reply.calls.iter().map(|(id, call)| match &call.arguments {
         Arguments::Named(values) => {
-            json!({"type": "function_call", "id": format!("fc_{id}"), "status": "completed",
-            "call_id": id, "name": call.name, "arguments": values.to_string()})
+            let mut item = json!({"type": "function_call", "id": format!("fc_{id}"), "status": "completed",
+                "call_id": id, "name": call.name, "arguments": values.to_string()});
+            // Tools of servers are called by the server's name and their own.
+            if let Some((server, tool)) =
+                call.name.strip_prefix("mcp__").and_then(|name| name.split_once("__"))
+            {
+                item["namespace"] = json!(format!("mcp__{server}"));
+                item["name"] = json!(tool);
+            }
+            item
         }
         Arguments::Free(text) => {
             json!({"type": "custom_tool_call", "id": format!("ctc_{id}"), "status": "completed",

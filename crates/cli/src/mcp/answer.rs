@@ -1,0 +1,110 @@
+//! What the client is told of a call that is over.
+
+use serde_json::{Map, Value, json};
+use unstuck::{CallResult, Status};
+use unstuck_wire::mcp::{self, Addition, Id, Message, RpcError, ToolResult};
+
+use super::journey;
+
+/// The most of an error that is told beside the server's own words.
+const ERROR_MAX: usize = 400;
+
+/// How the answer has to look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    /// Does each result have to say that it is complete, as it has in the stateless era?
+    pub(super) says_complete: bool,
+    /// May the server's own structure have a field of ours?
+    pub(super) structure_is_free: bool,
+}
+
+/// The frame of the answer: the server's own, as far as there is one, and what has to be said beside it.
+pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner: Manner) -> Vec<u8> {
+    let own = came.as_deref().map(mcp::read);
+    let renamed = |frame: &[u8]| match mcp::read(frame) {
+        Message::Answer { id: Some(named), .. } if named == *id => None,
+        _ => mcp::renamed(frame, id),
+    };
+    match (own, result.status()) {
+        // What was heard from the server stands, and there is nothing to say to it.
+        (Some(_), Status::Succeeded) if result.note().is_none() => {
+            let frame = came.unwrap_or_default();
+            renamed(&frame).unwrap_or(frame)
+        }
+        (Some(Message::Answer { came: Ok(own), .. }), Status::Succeeded)
+            if ToolResult::of(own).is_complete =>
+        {
+            let note = result.note().unwrap_or_default().to_owned();
+            mcp::answered(id, &mcp::added(own, &Addition { text: note, structured: None }))
+        }
+        (Some(_), Status::Succeeded) => {
+            let frame = came.unwrap_or_default();
+            renamed(&frame).unwrap_or(frame)
+        }
+        (Some(Message::Answer { came: Ok(own), .. }), _) => {
+            let envelope = envelope(result, true);
+            let has_room = manner.structure_is_free && ToolResult::of(own).has_structure;
+            let structured = has_room.then(|| ("unstuck", envelope.clone()));
+            mcp::answered(id, &mcp::added(own, &Addition { text: envelope.to_string(), structured }))
+        }
+        (Some(Message::Answer { came: Err(error), .. }), Status::Failed) => {
+            let words = journey::in_words(&RpcError::of(error));
+            ours(id, &[words, envelope(result, true).to_string()], manner)
+        }
+        (_, _) => ours(id, &[envelope(result, false).to_string()], manner),
+    }
+}
+
+/// A result that is all ours.
+fn ours(id: &Id, texts: &[String], manner: Manner) -> Vec<u8> {
+    let content: Vec<Value> = texts.iter().map(|text| json!({ "type": "text", "text": text })).collect();
+    let mut result = json!({ "content": content, "isError": true });
+    if manner.says_complete {
+        result["resultType"] = "complete".into();
+    }
+    mcp::answered(id, &result.to_string())
+}
+
+/// What is said of a failure. Where the server's own words stand beside it, only the line that shows the cause is said again.
+fn envelope(result: &CallResult, is_beside: bool) -> Value {
+    let mut all = result.to_json();
+    let mut envelope = Map::new();
+    let shown = result.diagnosis().and_then(|diagnosis| Some(diagnosis.evidence.as_ref()?.text.clone()));
+    let error = match (is_beside, shown) {
+        (true, Some(line)) => shortened(&line),
+        (true, None) => shortened(result.error().unwrap_or_default()),
+        (false, _) => result.error().unwrap_or_default().to_owned(),
+    };
+    envelope.insert("ok".into(), all["ok"].take());
+    envelope.insert("error".into(), error.into());
+    for field in ["errorType", "retryable", "recommendations", "status", "mistakes", "tried", "note", "table"]
+    {
+        match all.get_mut(field).map(Value::take) {
+            Some(Value::String(word)) if field == "status" && word == "failed" => {}
+            Some(value) => drop(envelope.insert(field.into(), value)),
+            None => {}
+        }
+    }
+    for tried in envelope.get_mut("tried").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(Value::String(error)) = tried.get_mut("error") {
+            *error = shortened(error);
+        }
+    }
+    if let Some(Value::String(note)) = envelope.get_mut("note") {
+        // What is recommended already is not said twice.
+        let rest =
+            result.recommendations().iter().fold(note.clone(), |note, advice| note.replace(advice, ""));
+        *note = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    if let Some(diagnosis) = result.diagnosis() {
+        envelope.insert("kind".into(), diagnosis.kind.word().into());
+    }
+    Value::Object(envelope)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(ERROR_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,129 @@
+//! The tools of the server, as far as the client has asked for them. A tool that was never listed is called all the same: the
+//! client may know it from elsewhere.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+use unstuck_wire::mcp::{Hints, ListedTool, ToolList};
+
+/// The longest name that a toolbox takes.
+const NAME_MAX: usize = 120;
+/// More tools that nobody listed are not remembered.
+const UNLISTED_MAX: usize = 1000;
+
+/// What is known of the server's tools.
+#[derive(Debug, Default)]
+pub(super) struct Catalogue {
+    /// By the server's own name.
+    tools: BTreeMap<String, Known>,
+    /// The names that are taken in the toolbox.
+    shelved: HashSet<String>,
+    /// The pages of a list that is not complete yet.
+    pages: Vec<ListedTool>,
+    /// Was a whole list seen, and has nobody said since then that it changed?
+    is_whole: bool,
+    /// Goes up with every change.
+    version: u64,
+    /// The digests of the list that was seen last.
+    digests: Option<BTreeMap<String, String>>,
+}
+
+/// A tool that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Known {
+    /// What it is called in the toolbox, which does not take every name.
+    pub(super) shelved_as: String,
+    pub(super) schema: Value,
+    pub(super) has_output_schema: bool,
+    pub(super) hints: Hints,
+}
+
+impl Catalogue {
+    /// A page of the list was seen. When it is complete, tells the name and the digest of each tool.
+    pub(super) fn learn(&mut self, is_first: bool, page: ToolList) -> Option<BTreeMap<String, String>> {
+        if is_first {
+            self.pages.clear();
+        }
+        self.pages.extend(page.tools);
+        if page.next.is_some() {
+            return None;
+        }
+        let listed = std::mem::take(&mut self.pages);
+        let digests: BTreeMap<String, String> =
+            listed.iter().map(|tool| (tool.name.clone(), tool.digest.clone())).collect();
+        self.tools.clear();
+        self.shelved.clear();
+        for tool in listed {
+            let known = Known {
+                shelved_as: self.shelf_name(&tool.name),
+                schema: tool.schema,
+                has_output_schema: tool.has_output_schema,
+                hints: tool.hints,
+            };
+            self.tools.insert(tool.name, known);
+        }
+        self.is_whole = true;
+        self.version += 1;
+        self.digests = Some(digests.clone());
+        Some(digests)
+    }
+
+    /// The server says that its list is another one now.
+    pub(super) fn outdate(&mut self) {
+        self.is_whole = false;
+        self.pages.clear();
+    }
+
+    /// The name and the digest of each tool of the list that was seen last.
+    pub(super) fn digests(&self) -> Option<BTreeMap<String, String>> {
+        self.digests.clone()
+    }
+
+    /// Was a list ever complete?
+    pub(super) fn was_listed(&self) -> bool {
+        self.digests.is_some()
+    }
+
+    /// The tool of a name. One that a complete list does not have is none; of one that nobody listed nothing is known.
+    pub(super) fn find(&mut self, name: &str) -> Option<&Known> {
+        if !self.tools.contains_key(name) {
+            if self.is_whole || self.tools.len() >= UNLISTED_MAX {
+                return None;
+            }
+            let known = Known {
+                shelved_as: self.shelf_name(name),
+                schema: Value::Bool(true),
+                has_output_schema: true,
+                hints: Hints::default(),
+            };
+            self.tools.insert(name.to_owned(), known);
+            self.version += 1;
+        }
+        self.tools.get(name)
+    }
+
+    /// Goes up with every change.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// All that are known, by the server's own names.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&String, &Known)> {
+        self.tools.iter()
+    }
+
+    /// A name that the toolbox takes, and that no other tool has there.
+    fn shelf_name(&mut self, name: &str) -> String {
+        let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "_-./".contains(sign);
+        let plain: String =
+            name.chars().take(NAME_MAX).map(|sign| if is_sign(sign) { sign } else { '_' }).collect();
+        let plain = if plain.is_empty() { "_".to_owned() } else { plain };
+        let mut free = plain.clone();
+        let mut number = 2_usize;
+        while !self.shelved.insert(free.clone()) {
+            free = format!("{plain}_{number}");
+            number += 1;
+        }
+        free
+    }
+}

@@ -1,0 +1,224 @@
+//! A link to a server that is a process of ours.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use unstuck_exec::{Ending, Job, Stop};
+use unstuck_wire::mcp::{Framer, Id, Piece};
+
+use super::link::{Gone, Heard, Link, Noise, Outbound};
+use super::outlet::can_write;
+
+/// How long a server whose input has ended may take to end by itself, and again once it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// What comes from a server waits here when nobody takes it, and the server with it.
+const UNDER_WAY: usize = 256;
+/// Frames are written together as long as they are not more than this.
+const TOGETHER: usize = 64 * 1024;
+/// The longest line of what a server says to people.
+const REMARK_MAX: usize = 8 * 1024;
+
+/// How to start a server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerCommand {
+    pub(crate) words: Vec<OsString>,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// The longest frame that is taken from it.
+    pub(crate) most: usize,
+}
+
+/// Starts a server.
+pub(super) fn open(command: &ServerCommand) -> Result<(Link, u32), Gone> {
+    let (program, rest) = match &command.words[..] {
+        [program, rest @ ..] => (program.clone(), rest),
+        [] => (OsString::new(), &[][..]),
+    };
+    let stop = Stop::new().map_err(|error| Gone { words: error.to_string(), code: None })?;
+    let mut job = Job::new(&program, rest).grace(GRACE).stopped_by(&stop);
+    for (name, value) in &command.variables {
+        job = job.with_variable(name, value);
+    }
+    let (ended, ending) = oneshot::channel();
+    let companion = job
+        .companion(move |ending| {
+            let _nobody_asks_any_more = ended.send(ending);
+        })
+        .map_err(|ending| gone(&ending, &program.to_string_lossy()))?;
+    let pid = companion.pid;
+    let opened = || {
+        let stdin = pipe::Sender::from_owned_fd(OwnedFd::from(companion.stdin))?;
+        let stdout = pipe::Receiver::from_owned_fd(OwnedFd::from(companion.stdout))?;
+        let stderr = pipe::Receiver::from_owned_fd(OwnedFd::from(companion.stderr))?;
+        Ok::<_, std::io::Error>((stdin, stdout, stderr))
+    };
+    let (stdin, stdout, stderr) = opened().map_err(|error| {
+        stop.stop();
+        Gone { words: error.to_string(), code: None }
+    })?;
+    let (to, outbound) = mpsc::unbounded_channel();
+    let (tell, from) = mpsc::channel(UNDER_WAY);
+    let name = program.to_string_lossy().into_owned();
+    let remarks = tokio::spawn(read_remarks(stderr, tell.clone()));
+    tokio::spawn(watch(Watched { stop, ending, tell, name, remarks }, stdout, command.most, stdin, outbound));
+    Ok((Link { to, from }, pid))
+}
+
+/// What belongs to a server that runs.
+struct Watched {
+    stop: Stop,
+    ending: oneshot::Receiver<Ending>,
+    tell: mpsc::Sender<Heard>,
+    name: String,
+    /// What it says to people is being read.
+    remarks: JoinHandle<()>,
+}
+
+/// Stays with a server until it is gone, and tells of that last.
+async fn watch(
+    mut watched: Watched,
+    stdout: pipe::Receiver,
+    most: usize,
+    stdin: pipe::Sender,
+    outbound: mpsc::UnboundedReceiver<Outbound>,
+) {
+    let mut reading = tokio::spawn(read_frames(stdout, most, watched.tell.clone()));
+    let mut writing = tokio::spawn(write_frames(stdin, outbound));
+    let mut is_leaving = false;
+    let ending = loop {
+        let leaving = async {
+            match is_leaving {
+                true => tokio::time::sleep(GRACE).await,
+                false => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ending = &mut watched.ending => break ending.ok(),
+            // Its output has ended, and a server that cannot answer is none.
+            _ = &mut reading => {
+                watched.stop.stop();
+                break (&mut watched.ending).await.ok();
+            }
+            // Nothing more is said to it: it should go by itself.
+            _ = &mut writing, if !is_leaving => is_leaving = true,
+            () = leaving => {
+                watched.stop.stop();
+                break (&mut watched.ending).await.ok();
+            }
+            () = watched.tell.closed() => {
+                watched.stop.stop();
+                break (&mut watched.ending).await.ok();
+            }
+        }
+    };
+    // What it said last is heard before its end is told. Nobody is left who could hold its output open for long.
+    let last_words = async {
+        if !reading.is_finished() {
+            drop(reading.await);
+        }
+        drop(watched.remarks.await);
+    };
+    let _held_open_by_somebody_else = tokio::time::timeout(GRACE, last_words).await;
+    writing.abort();
+    let lost = Ending::NotExecutable("it ended, and nobody saw how".to_owned());
+    let gone = gone(&ending.unwrap_or(lost), &watched.name);
+    let _nobody_listens = watched.tell.send(Heard::Gone(gone)).await;
+}
+
+async fn write_frames(mut stdin: pipe::Sender, mut outbound: mpsc::UnboundedReceiver<Outbound>) {
+    let mut together = Vec::new();
+    // Each counts until it is written.
+    let mut under_way = Vec::new();
+    while let Some(next) = outbound.recv().await {
+        together.clear();
+        together.extend_from_slice(&next.frame);
+        together.push(b'\n');
+        under_way.push(next);
+        while together.len() < TOGETHER
+            && let Ok(next) = outbound.try_recv()
+        {
+            together.extend_from_slice(&next.frame);
+            together.push(b'\n');
+            under_way.push(next);
+        }
+        if stdin.write_all(&together).await.is_err() {
+            // It has closed its input; that it is gone is told elsewhere.
+            return std::future::pending().await;
+        }
+        under_way.clear();
+        together.shrink_to(TOGETHER);
+    }
+}
+
+async fn read_frames(mut stdout: pipe::Receiver, most: usize, tell: mpsc::Sender<Heard>) {
+    let mut framer = Framer::new(most);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut pieces = Vec::new();
+    while let Ok(read) = stdout.read(&mut buffer).await {
+        if read == 0 {
+            break;
+        }
+        framer.feed(&buffer[..read], |piece| pieces.push(piece));
+        for piece in pieces.drain(..) {
+            let heard = match piece {
+                Piece::Frame(frame) => Heard::Frame(frame),
+                Piece::TooLong(begins) => Heard::Noise {
+                    begins: String::from_utf8_lossy(&begins).into_owned(),
+                    why: Noise::TooLong { most },
+                },
+                Piece::TooLongEnds(ends) => match Id::in_end(&ends) {
+                    Some(id) => Heard::Refused { id, why: Noise::TooLong { most } },
+                    None => continue,
+                },
+            };
+            if tell.send(heard).await.is_err() {
+                return;
+            }
+        }
+    }
+    if let Some(rest) = framer.finish() {
+        let _nobody_listens = tell.send(Heard::Frame(rest)).await;
+    }
+}
+
+/// What a server says to people goes to people, as far as they read it, and to whoever listens.
+async fn read_remarks(mut stderr: pipe::Receiver, tell: mpsc::Sender<Heard>) {
+    let mut framer = Framer::new(REMARK_MAX);
+    let mut buffer = vec![0; 8 * 1024];
+    let mut lines = Vec::new();
+    while let Ok(read) = stderr.read(&mut buffer).await {
+        if read == 0 {
+            break;
+        }
+        let shown = std::io::stderr();
+        if can_write(shown.as_fd()) {
+            let _nobody_reads_it = shown.lock().write_all(&buffer[..read.min(4096)]);
+        }
+        framer.feed(&buffer[..read], |piece| lines.push(piece));
+        for line in lines.drain(..) {
+            let (Piece::Frame(line) | Piece::TooLong(line)) = line else { continue };
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if tell.send(Heard::Remark(line)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn gone(ending: &Ending, program: &str) -> Gone {
+    let (words, code) = match ending {
+        Ending::Exited(code) => (format!("the server exited with code {code}"), Some(*code)),
+        Ending::Signalled(signal) => {
+            (format!("the server was ended by signal {signal}"), Some(128 + *signal))
+        }
+        Ending::TimedOut => ("the server ran out of time".to_owned(), None),
+        Ending::NotFound => (format!("{program}: command not found"), Some(127)),
+        Ending::NotExecutable(why) => (format!("{program}: {why}"), Some(126)),
+    };
+    Gone { words, code }
+}

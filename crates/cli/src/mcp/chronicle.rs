@@ -1,0 +1,118 @@
+//! Writes down what happens to a server, beside the calls of its tools.
+
+use std::collections::BTreeMap;
+use std::env;
+
+use unstuck_exec::alive;
+use unstuck_judge::Lang;
+use unstuck_judge::ladder::Round;
+use unstuck_store::{Entry, Hears, NAME_MAX, OfferedTool, ServerNote, ServerWhat, ToolChanges, Who};
+use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::time;
+
+use super::notes::Happened;
+use super::proxy::Terms;
+use crate::cellar::{self, Cellar};
+use crate::whereabouts;
+
+/// The longest folder name that is kept.
+const FOLDER_MAX: usize = 1024;
+
+/// The record of one server.
+pub(crate) struct Chronicle<'a> {
+    cellar: &'a Cellar,
+    cleaner: &'a Cleaner,
+    /// Whose server it is, but for the time.
+    who: Who,
+    server: String,
+    /// The command, or the address.
+    shown: String,
+}
+
+impl<'a> Chronicle<'a> {
+    pub(crate) fn new(
+        cellar: &'a Cellar,
+        cleaner: &'a Cleaner,
+        terms: &Terms,
+        shown: String,
+    ) -> Chronicle<'a> {
+        let folder =
+            env::current_dir().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+        let who = Who {
+            host: Clean::from("mcp"),
+            hook: Clean::default(),
+            session: cleaner.name(&terms.session, NAME_MAX),
+            agent: Clean::from("main"),
+            cwd: cleaner.line(&folder, FOLDER_MAX),
+            place: whereabouts::place(&folder, cellar.home(), cleaner),
+            owner: cleaner.line(&alive::owner(std::process::id()), 64),
+            hears: Hears::Memory,
+            round: Round::Unsaid,
+            at: 0,
+        };
+        Chronicle { cellar, cleaner, who, server: terms.name.clone(), shown }
+    }
+
+    /// Writes it down. Tells what a person should see at once.
+    pub(crate) fn write(&self, happened: Happened, lang: Lang) -> Option<String> {
+        let cleaner = self.cleaner;
+        let lines = |lines: &[String]| lines.join("\n").into_bytes();
+        let what = match happened {
+            Happened::Started { pid } => ServerWhat::started(cleaner, pid, &self.shown),
+            Happened::Exited { words, code, remarks } => {
+                ServerWhat::exited(cleaner, &words, code, &lines(&remarks))
+            }
+            Happened::Restarted { attempt, waited } => {
+                ServerWhat::Restarted { attempt, waited_ms: time::span_ms(waited) }
+            }
+            Happened::Shut { why, lasts } => ServerWhat::gave_up(cleaner, &why, Some(time::span_ms(lasts))),
+            Happened::Recovered => ServerWhat::Recovered,
+            Happened::Unresponsive { silent_for } => {
+                ServerWhat::unresponsive(cleaner, "a sign of life", time::span_ms(silent_for))
+            }
+            Happened::Noise { begins, why } => ServerWhat::noise(cleaner, begins.as_bytes(), &why),
+            Happened::Remarks(remarks) => ServerWhat::remark(cleaner, &lines(&remarks)),
+            Happened::Listed(digests) => ServerWhat::ToolsChanged(self.changes(&digests)?),
+        };
+        let warning = self.warning(&what, lang);
+        let at = cellar::now();
+        let who = Who { at, ..self.who.clone() };
+        let note = ServerNote::new(cleaner, who, &self.server, what);
+        self.cellar.note(cleaner, &[Entry::Server(note)]);
+        warning
+    }
+
+    /// How the tools differ from those that were seen last; nothing where they do not, or nobody can tell.
+    fn changes(&self, digests: &BTreeMap<String, String>) -> Option<ToolChanges> {
+        let offered = digests.iter().map(|(name, digest)| OfferedTool {
+            name: self.cleaner.name(name, NAME_MAX),
+            digest: digest.clone(),
+        });
+        let offered: Vec<OfferedTool> = offered.collect();
+        let server = self.cleaner.name(&self.server, NAME_MAX);
+        let mut store = self.cellar.to_write().ok()?;
+        let changes = store.tools_seen(&server, &offered, cellar::now()).ok()?;
+        (!changes.is_empty()).then_some(changes)
+    }
+
+    fn warning(&self, what: &ServerWhat, lang: Lang) -> Option<String> {
+        let ServerWhat::ToolsChanged(changes) = what else { return None };
+        let named =
+            |names: &[Clean]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(", ");
+        let parts = [
+            (&changes.changed, "changed", "改变"),
+            (&changes.added, "new", "新增"),
+            (&changes.removed, "gone", "消失"),
+        ];
+        let parts =
+            parts.iter().filter(|(names, _, _)| !names.is_empty()).map(|(names, en, zh)| match lang {
+                Lang::En => format!("{en}: {}", named(names)),
+                Lang::Zh => format!("{zh}：{}", named(names)),
+            });
+        let parts = parts.collect::<Vec<_>>().join("; ");
+        Some(match lang {
+            Lang::En => format!("the tools of {} are not those that were seen last ({parts})", self.server),
+            Lang::Zh => format!("{} 的工具与上次所见不同（{parts}）", self.server),
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! Takes what is to be said in its order and sends it out, each frame on its own way. It ends when nobody says or hears
+//! anything any more, or when the session is over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::carry::Carried;
+use super::client::Turns;
+use super::flights::{Awaited, Flight};
+use super::line::Line;
+use super::reading::{Said, same};
+use crate::mcp::link::{Gone, Heard, Outbound};
+
+/// How it ends.
+enum End {
+    HungUp,
+    Gone(Gone),
+}
+
+/// What waits until a frame has arrived before the next may go.
+type Gate = oneshot::Receiver<()>;
+
+/// Works until the end.
+pub(super) async fn run(
+    line: Line,
+    mut outbound: mpsc::UnboundedReceiver<Outbound>,
+    mut is_gone: mpsc::Receiver<Gone>,
+) {
+    let line = Arc::new(line);
+    let mut ways = JoinSet::new();
+    let mut waiting = VecDeque::new();
+    let mut gate: Option<Gate> = None;
+    let mut turns = Turns::default();
+    let mut number = 0;
+    let end = loop {
+        while gate.is_none()
+            && let Some(next) = waiting.pop_front()
+        {
+            number += 1;
+            gate = send_out(&line, &mut ways, next, number, &mut turns);
+        }
+        tokio::select! {
+            said = outbound.recv() => match said {
+                Some(said) => waiting.push_back(said),
+                None => break End::HungUp,
+            },
+            Some(gone) = is_gone.recv() => break End::Gone(gone),
+            () = line.heard.closed() => break End::HungUp,
+            // Whether it was opened or let go, the way is free.
+            _ = async { match &mut gate { Some(gate) => gate.await.ok(), None => None } }, if gate.is_some() => gate = None,
+            Some(_) = ways.join_next(), if !ways.is_empty() => {}
+        }
+    };
+    ways.shutdown().await;
+    match end {
+        End::HungUp => line.give_back_session().await,
+        End::Gone(gone) => drop(line.heard.send(Heard::Gone(gone)).await),
+    }
+}
+
+/// Sends one frame on its way. Until the answer to `initialize` has begun nobody knows in which session the rest belongs, and
+/// until the server has taken `notifications/initialized` it may refuse the rest.
+fn send_out(
+    line: &Arc<Line>,
+    ways: &mut JoinSet<()>,
+    out: Outbound,
+    number: u64,
+    turns: &mut Turns,
+) -> Option<Gate> {
+    let said = Said::read(&out.frame);
+    let mut stops = None;
+    if let Some(id) = &said.cancels {
+        match line.flights.end(id) {
+            // What never left needs not be taken back, and where each request stands for itself, to hang up is to say so.
+            Some(flight) if flight.stateless || !flight.left.has_left() => {
+                flight.task.iter().for_each(|task| task.abort());
+                return None;
+            }
+            Some(flight) => stops = flight.task,
+            None if line.is_stateless() => return None,
+            None => {}
+        }
+    }
+    let method = out.asks.as_ref().map(|asks| asks.method.as_str()).or(said.method.as_deref());
+    let (gate, passed) = match method {
+        Some("initialize" | "notifications/initialized") => {
+            let (opens, gate) = oneshot::channel();
+            (Some(gate), Some(opens))
+        }
+        _ => (None, None),
+    };
+    let waits_for = match method {
+        Some("initialize") => Awaited::Version,
+        Some("tools/list") => Awaited::Tools,
+        _ => Awaited::Nothing,
+    };
+    let stateless = line.speaks(&said, waits_for == Awaited::Version);
+    let (frame, asks) = (out.frame, out.asks.map(|asks| same(&asks.id)));
+    let carried = Carried {
+        frame: frame.into(),
+        said,
+        number,
+        left: Default::default(),
+        turn: Some(turns.next()),
+        passed,
+    };
+    match asks {
+        Some(id) => {
+            let left = carried.left.clone();
+            let flight = Flight { number, waits_for, stateless, left, task: None };
+            if let Some(other) = line.flights.begin(id.clone(), flight) {
+                other.task.iter().for_each(|task| task.abort());
+            }
+            let task = ways.spawn(Arc::clone(line).ask(carried, id.clone(), stateless));
+            line.flights.carried_by(&id, number, task);
+        }
+        None => {
+            let line = Arc::clone(line);
+            ways.spawn(async move {
+                line.tell(carried).await;
+                stops.iter().for_each(|task| task.abort());
+            });
+        }
+    }
+    gate
+}

@@ -1,0 +1,274 @@
+//! The way of one call: from the frame of the client, through the toolbox, to the server and back, perhaps more than once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use unstuck::schemars::{JsonSchema, Schema, SchemaGenerator};
+use unstuck::{Annotations, Failure, Tool, ToolContext};
+use unstuck_wire::mcp::{self, Id, Message, RpcError, ToolResult};
+
+use super::Proxy;
+use super::lane::Place;
+use super::link::{Asks, Outbound, Unanswered};
+use super::switchboard::{Came, Delivery, Waiting};
+
+/// A tool of the server, as the toolbox has it: whoever calls it asks the server.
+pub(super) struct Forwarded {
+    /// What it is called in the toolbox.
+    pub(super) shelved_as: String,
+    pub(super) schema: Value,
+    pub(super) annotations: Annotations,
+    pub(super) proxy: Arc<Proxy>,
+}
+
+/// The arguments, which go to the server as they came: nobody has to read them here.
+pub(super) struct Unread;
+
+impl<'de> Deserialize<'de> for Unread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unread, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Unread)
+    }
+}
+
+impl JsonSchema for Unread {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Unread".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::default()
+    }
+}
+
+impl Tool for Forwarded {
+    type Args = Unread;
+    type Output = Value;
+
+    fn name(&self) -> &str {
+        &self.shelved_as
+    }
+
+    fn annotations(&self) -> Annotations {
+        self.annotations.clone()
+    }
+
+    fn schema(&self) -> Value {
+        self.schema.clone()
+    }
+
+    async fn call(&self, _: Unread, context: ToolContext) -> Result<Value, Failure> {
+        match self.proxy.journey(context.call().id().as_str()) {
+            Some(journey) => journey.attempt(&self.proxy, context.attempt()).await,
+            // Nobody calls it but with a frame of the client.
+            None => Err(Failure::unexpected("the call is gone")),
+        }
+    }
+}
+
+/// A call of the client under way.
+pub(super) struct Journey {
+    /// What the client calls it.
+    pub(super) id: Id,
+    /// The call as it came.
+    frame: Vec<u8>,
+    /// The tool, as the server calls it.
+    tool: String,
+    arguments: Option<Value>,
+    /// The name under which the client wants to hear of progress.
+    pub(super) token: Option<String>,
+    /// Is another request of the same name under way?
+    has_twin: bool,
+    /// Calls of one round were asked for before anybody saw what came of the others.
+    pub(super) round: u64,
+    /// The field that says which session of an agent is to go on, where the tool has one.
+    session_field: Option<String>,
+    progress: Mutex<Progress>,
+}
+
+/// How far it is.
+#[derive(Default)]
+struct Progress {
+    /// Its place among all that is said to the server.
+    place: Option<Place<Delivery>>,
+    /// What came last, and its place among all that is said to the client.
+    came: Option<(Vec<u8>, Place<Vec<u8>>)>,
+    /// The session that the last attempt has begun.
+    session: Option<String>,
+}
+
+impl Journey {
+    pub(super) fn new(
+        id: Id,
+        frame: Vec<u8>,
+        call: mcp::ToolCall,
+        place: Place<Delivery>,
+        session_field: Option<String>,
+        has_twin: bool,
+        round: u64,
+    ) -> Journey {
+        Journey {
+            id,
+            frame,
+            tool: call.tool,
+            arguments: call.arguments,
+            token: call.progress_token,
+            has_twin,
+            round,
+            session_field,
+            progress: Mutex::new(Progress { place: Some(place), ..Progress::default() }),
+        }
+    }
+
+    /// The arguments as the toolbox looks at them.
+    pub(super) fn input(&self) -> Value {
+        self.arguments.clone().unwrap_or_else(|| Value::Object(Default::default()))
+    }
+
+    /// What came last from the server, and its place among all that is said to the client.
+    pub(super) fn take_answer(&self) -> Option<(Vec<u8>, Place<Vec<u8>>)> {
+        self.lock().came.take()
+    }
+
+    /// Sends it to the server, and waits for what comes of it.
+    async fn attempt(&self, proxy: &Arc<Proxy>, number: u32) -> Result<Value, Failure> {
+        let (place, session) = {
+            let mut progress = self.lock();
+            progress.came = None;
+            (progress.place.take(), progress.session.clone())
+        };
+        let (name, frame) = match number {
+            1 => proxy.board.under_free_name(&self.id, self.frame.clone(), self.has_twin),
+            _ => {
+                let name = proxy.board.name();
+                let frame = mcp::renamed(&self.frame, &name).unwrap_or_else(|| self.frame.clone());
+                (name, self.in_session(frame, session))
+            }
+        };
+        let (tell, told) = oneshot::channel();
+        let asks =
+            Some(Asks { id: name.clone(), method: "tools/call".to_owned(), name: Some(self.tool.clone()) });
+        let delivery = Delivery { outbound: Outbound::new(frame, asks), waiting: Some(Waiting::Us(tell)) };
+        let given_up = GivenUp { proxy, name: Some(name) };
+        match place {
+            Some(place) => place.fill(delivery),
+            None => proxy.server.push(delivery),
+        }
+        let came = told.await;
+        given_up.came();
+        match came {
+            Ok(Came::Answer(frame, place)) => {
+                let read = self.read(&frame);
+                self.lock().came = Some((frame, place));
+                read
+            }
+            Ok(Came::Refused(words)) => Err(Failure::expected(words)),
+            Ok(Came::Lost(why)) => Err(lost(why)),
+            Err(_) => Err(Failure::unexpected("connection closed: nobody is there to answer")),
+        }
+    }
+
+    /// What an answer means.
+    fn read(&self, frame: &[u8]) -> Result<Value, Failure> {
+        let Message::Answer { came, .. } = mcp::read(frame) else { return Ok(Value::Null) };
+        match came {
+            Ok(result) => {
+                let result = ToolResult::of(result);
+                match result.is_complete && result.is_error {
+                    false => Ok(Value::String(result.words.into_owned())),
+                    true => {
+                        let goes_on = self.note_session(&result.words);
+                        let failure = Failure::expected(result.words.into_owned());
+                        Err(if goes_on { failure.goes_on() } else { failure })
+                    }
+                }
+            }
+            Err(error) => {
+                let error = RpcError::of(error);
+                match error.is_plain_failure() {
+                    // What the protocol itself says of it is for the client alone.
+                    false => Ok(Value::Null),
+                    true => Err(Failure::unexpected(in_words(&error))),
+                }
+            }
+        }
+    }
+
+    /// Remembers the session that a failed attempt has begun, and tells whether it can go on.
+    fn note_session(&self, words: &str) -> bool {
+        let Some(session) = self.session_field.as_ref().and_then(|_| mcp::session_in(words)) else {
+            return false;
+        };
+        self.lock().session = Some(session);
+        true
+    }
+
+    /// The same call, as part of the session that the attempt before has begun.
+    fn in_session(&self, frame: Vec<u8>, session: Option<String>) -> Vec<u8> {
+        let (Some(field), Some(session)) = (&self.session_field, session) else { return frame };
+        let mut arguments = self.input();
+        arguments[field] = session.into();
+        mcp::rearranged(&frame, &arguments.to_string()).unwrap_or(frame)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An error of the protocol in the words in which clients tell of it.
+pub(super) fn in_words(error: &RpcError) -> String {
+    let data = match &error.data {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => format!("\n{text}"),
+        Some(other) => format!("\n{other}"),
+    };
+    format!("MCP error {}: {}{data}", error.code, error.message)
+}
+
+/// A request that will have no answer, as a failure.
+fn lost(why: Unanswered) -> Failure {
+    let Unanswered { words, http_status, retry_after, never_reached, is_final } = why;
+    let mut failure = match (http_status, never_reached) {
+        // What a status means the judge knows.
+        (Some(status), _) => Failure::unexpected(words).http_status(status),
+        (None, true) => {
+            Failure::unexpected(format!("connection refused: the call never reached the server: {words}"))
+                .passes()
+        }
+        (None, false) => {
+            Failure::unexpected(format!("connection closed before an answer came: {words}")).passes()
+        }
+    };
+    if let Some(wait) = retry_after {
+        failure = failure.retry_after(wait);
+    }
+    if never_reached {
+        failure = failure.nothing_done();
+    }
+    if is_final { failure.not_again() } else { failure }
+}
+
+/// An attempt that nobody waits for any more is taken back.
+struct GivenUp<'a> {
+    proxy: &'a Arc<Proxy>,
+    name: Option<Id>,
+}
+
+impl GivenUp<'_> {
+    fn came(mut self) {
+        self.name = None;
+    }
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        let Some(name) = self.name.take() else { return };
+        if self.proxy.board.forget(&name) {
+            let frame = mcp::cancelled(&name, "nobody waits for it any longer");
+            self.proxy.server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+            self.proxy.doubts.look(&self.proxy.board);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What lies between us and a server, whatever it is: a process or a host. Frames go in and come out as they are; a link
+//! understands nothing of them but what its own way of transport needs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use unstuck_wire::mcp::Id;
+
+/// Both ends of a link to a server.
+pub(crate) struct Link {
+    /// What is said to the server, in order. It never waits: what is held up is bounded by whoever reads from the client.
+    pub(crate) to: mpsc::UnboundedSender<Outbound>,
+    /// What comes back. When it ends, the link is gone.
+    pub(crate) from: mpsc::Receiver<Heard>,
+}
+
+/// One frame for the server, without a line end.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    pub(crate) frame: Vec<u8>,
+    /// What it asks; nothing where it is a notification or an answer.
+    pub(crate) asks: Option<Asks>,
+    /// Counts as long as it is under way.
+    _load: Option<Load>,
+}
+
+impl Outbound {
+    pub(crate) fn new(frame: Vec<u8>, asks: Option<Asks>) -> Outbound {
+        Outbound { frame, asks, _load: None }
+    }
+
+    /// The same, counted among all that is under way to the server.
+    pub(crate) fn counted(self, all: &Arc<Loads>) -> Outbound {
+        all.bytes.fetch_add(self.frame.len(), Ordering::Relaxed);
+        Outbound { _load: Some(Load { bytes: self.frame.len(), all: Arc::clone(all) }), ..self }
+    }
+}
+
+/// How much is under way to the server. A server that does not read holds up the client, not our memory.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    bytes: AtomicUsize,
+    lighter: Notify,
+}
+
+#[derive(Debug)]
+struct Load {
+    bytes: usize,
+    all: Arc<Loads>,
+}
+
+impl Loads {
+    /// When so much is under way, nothing more is taken.
+    const ENOUGH: usize = 64 << 20;
+
+    /// Comes back when there is room for more.
+    pub(crate) async fn room(&self) {
+        loop {
+            let lighter = self.lighter.notified();
+            if self.bytes.load(Ordering::Relaxed) < Loads::ENOUGH {
+                return;
+            }
+            lighter.await;
+        }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.all.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all.lighter.notify_waiters();
+    }
+}
+
+/// What a request asks for, as far as a transport has to say it beside the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asks {
+    pub(crate) id: Id,
+    pub(crate) method: String,
+    /// The tool, prompt or resource, where the method is about one.
+    pub(crate) name: Option<String>,
+}
+
+/// What comes from a link.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A frame, without its line end.
+    Frame(Vec<u8>),
+    /// Something that is no frame, and why it was let go: its beginning, for whoever looks for the cause.
+    Noise { begins: String, why: Noise },
+    /// An answer that is none, as far as it tells whose it was.
+    Refused { id: Id, why: Noise },
+    /// A request that will have no answer. The link itself lives.
+    Unanswered { id: Id, why: Unanswered },
+    /// A line that the server wrote for people.
+    Remark(String),
+    /// The server is gone, and with it all that was under way. Nothing comes after it.
+    Gone(Gone),
+}
+
+/// Why something from the server is no frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noise {
+    /// It has no end, or one beyond the most that is taken.
+    TooLong { most: usize },
+    /// It is no text.
+    NotText,
+}
+
+impl Noise {
+    /// As it stands behind "it is".
+    pub(crate) fn in_words(self) -> String {
+        match self {
+            Noise::TooLong { most } => format!("longer than {} MB", most / 1024 / 1024),
+            Noise::NotText => "not text".to_owned(),
+        }
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    /// In words, as far as possible those of the other side.
+    pub(crate) words: String,
+    /// The HTTP status, where there was one.
+    pub(crate) http_status: Option<u16>,
+    /// After how long the other side wants to be asked again.
+    pub(crate) retry_after: Option<Duration>,
+    /// Is it certain that the server never saw it?
+    pub(crate) never_reached: bool,
+    /// Whoever asked has to know it at once, also where it may work later.
+    pub(crate) is_final: bool,
+}
+
+/// How a server went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gone {
+    /// In words: `exited with code 1`, `ended by signal 9`, `closed its output`, `the session expired`.
+    pub(crate) words: String,
+    /// The exit code to pass on, where it was a process.
+    pub(crate) code: Option<i32>,
+}
