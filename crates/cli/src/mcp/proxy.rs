@@ -165,6 +165,8 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
                 None => break false,
             },
             () = outlet.closed() => break true,
+            // The first call after a list need not wait until all of it is read.
+            () = proxy.board.relisted.notified() => drop(tokio::spawn(Arc::clone(&proxy).reshelve())),
             kept = &mut keeping, if gone.is_none() => {
                 gone = Some(kept.unwrap_or(Gone { words: String::new(), code: None }));
                 // Whoever asks now is told why. A client that has been told goes by itself.
@@ -358,6 +360,13 @@ impl Proxy {
         let last = self.last_call.swap(now, Ordering::Relaxed);
         if last != 0 && now.saturating_sub(last) > PAUSE_MS {
             toolbox.user_spoke(toolbox.session());
+        }
+    }
+
+    /// The list of tools is another one.
+    async fn reshelve(self: Arc<Proxy>) {
+        if let Some(toolbox) = self.toolbox.get() {
+            self.shelve(toolbox).await;
         }
     }
 

@@ -1,0 +1,237 @@
+//! What the client says: its requests are remembered, and its calls are left to whoever carries them out.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use unstuck::CancellationToken;
+use unstuck_wire::mcp::{self, ErrorCode, Greeting, Id, Message, Part, ToolCall};
+
+use super::presence::Handshake;
+use super::{ClientRequest, DEEPEST, Delivery, Heeded, InFlight, Progress, Switchboard, Waiting};
+use crate::mcp::lane::Lane;
+use crate::mcp::link::{Asks, Outbound};
+
+/// What the server has to hear of a request that the client takes back.
+enum TakenBack {
+    /// What the client says: it knows the request by the same name.
+    AsNamed,
+    /// It knows the request by this name.
+    Known(Id),
+    /// It does not know it, or is told by somebody else.
+    Nothing,
+}
+
+impl Switchboard {
+    /// The client said something. Calls of tools are left to whoever asks; all else is passed on in its order.
+    pub(in crate::mcp) fn hear_client(&self, server: &Lane<Delivery>, frame: Vec<u8>) -> (Heeded, Vec<u8>) {
+        if mcp::depth(&frame) > DEEPEST {
+            self.refuse_deep(&frame);
+            return (Heeded::Done, frame);
+        }
+        match mcp::read(&frame) {
+            Message::Request { id, method, params } => {
+                if method == "tools/call"
+                    && let Some(call) = params.and_then(ToolCall::of)
+                {
+                    self.note_greeting(params);
+                    let has_twin = self.lock().in_flight.contains_key(&id);
+                    return (Heeded::Call { id, call, has_twin }, frame);
+                }
+                let method = method.into_owned();
+                let name = params.and_then(named);
+                let mut request = self.register(&id, &method, params.map(|params| params.get()));
+                let has_twin = self.lock().in_flight.contains_key(&id);
+                let (upstream, frame) = self.under_free_name(&id, frame, has_twin);
+                request.again = only_asks(&method).then(|| frame.clone());
+                let asks = Some(Asks { id: upstream.clone(), method, name });
+                self.lock().in_flight.insert(id, InFlight::PassedOn(upstream));
+                let waiting = Some(Waiting::Client(request));
+                server.push(Delivery { outbound: Outbound::new(frame, asks), waiting });
+            }
+            Message::Notification { method, params } => {
+                let frame = match &*method {
+                    "notifications/cancelled" => match self.cancel(params.map(|params| params.get())) {
+                        TakenBack::AsNamed => frame,
+                        TakenBack::Known(id) => mcp::cancelled(&id, "the client does not wait any longer"),
+                        TakenBack::Nothing => return (Heeded::Done, frame),
+                    },
+                    "notifications/initialized" => {
+                        self.lock().handshake.initialized = Some(frame.clone());
+                        frame
+                    }
+                    _ => frame,
+                };
+                server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+            }
+            Message::Answer { id, .. } => {
+                // A server that was started again has not asked what the one before did.
+                let is_wanted = id.as_ref().is_none_or(|id| self.lock().theirs.remove(id));
+                if is_wanted {
+                    server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+                }
+            }
+            Message::Batch(parts) => {
+                let mut state = self.lock();
+                for part in parts {
+                    match part {
+                        Part::Request(id) => {
+                            let request = ClientRequest {
+                                id: id.clone(),
+                                method: String::new(),
+                                is_first_page: false,
+                                again: None,
+                            };
+                            state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
+                            state.waiting.insert(id, Waiting::Client(request));
+                        }
+                        Part::Answer(id) => drop(state.theirs.remove(&id)),
+                        Part::Other => {}
+                    }
+                }
+                drop(state);
+                server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+            }
+            Message::Other | Message::Broken => {
+                server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+            }
+        }
+        (Heeded::Done, Vec::new())
+    }
+
+    /// A call of the client is under way, until somebody cancels it. Tells in which round it was asked for: as long as one call
+    /// is not answered, those that come were asked for together with it.
+    pub(in crate::mcp) fn begin_call(&self, id: &Id, token: Option<&String>, call: CancellationToken) -> u64 {
+        let mut state = self.lock();
+        state.rounds += u64::from(state.carried == 0);
+        state.in_flight.insert(id.clone(), InFlight::Call(call));
+        state.carried += 1;
+        if let Some(token) = token {
+            state.progress.insert(token.clone(), Progress::default());
+        }
+        state.rounds
+    }
+
+    /// All is said to the client of a call that was under way.
+    pub(in crate::mcp) fn leave_call(&self) {
+        let mut state = self.lock();
+        state.carried = state.carried.saturating_sub(1);
+        drop(state);
+        self.answered.notify_waiters();
+    }
+
+    /// A call of the client is answered. Nobody else takes it back now.
+    pub(in crate::mcp) fn end_call(&self, id: &Id, token: Option<&String>) {
+        let mut state = self.lock();
+        state.in_flight.remove(id);
+        if let Some(token) = token {
+            state.progress.remove(token);
+        }
+        drop(state);
+        self.answered.notify_waiters();
+    }
+
+    /// Tells the client how far a call is, further than before.
+    pub(in crate::mcp) fn say_progress(&self, token: &str, message: &str) {
+        let progress = {
+            let mut state = self.lock();
+            let progress = state.progress.entry(token.to_owned()).or_default();
+            progress.is_ours = true;
+            progress.last += f64::max(0.001, progress.last.abs() / 1_000_000.0);
+            progress.last
+        };
+        self.out.push(mcp::progress(token, progress, message));
+    }
+
+    /// A client takes a request back. Tells under which name the server knows it, where it does.
+    fn cancel(&self, params: Option<&str>) -> TakenBack {
+        let params: Option<Value> = params.and_then(|params| serde_json::from_str(params).ok());
+        let id = params.and_then(|params| Id::of(&params.get("requestId")?.to_string()));
+        let Some(id) = id else { return TakenBack::Nothing };
+        let mut state = self.lock();
+        match state.in_flight.remove(&id) {
+            Some(InFlight::PassedOn(upstream)) => {
+                state.waiting.remove(&upstream);
+                if state.unsay(&upstream) {
+                    return TakenBack::Nothing;
+                }
+                state.take_back(&upstream);
+                if upstream == id { TakenBack::AsNamed } else { TakenBack::Known(upstream) }
+            }
+            Some(InFlight::Call(call)) => {
+                drop(state);
+                // Whoever drops the call tells the server of it.
+                call.cancel();
+                self.answered.notify_waiters();
+                TakenBack::Nothing
+            }
+            None => TakenBack::Nothing,
+        }
+    }
+
+    fn register(&self, id: &Id, method: &str, params: Option<&str>) -> ClientRequest {
+        let mut state = self.lock();
+        let text = || params.unwrap_or("{}").to_owned();
+        match method {
+            "initialize" => {
+                state.handshake = Handshake { initialize: Some(text()), ..Handshake::default() };
+                if let Some(greeting) = raw(params).map(Greeting::of) {
+                    state.greeting = greeting;
+                }
+            }
+            "logging/setLevel" => {
+                state.handshake.wishes.retain(|(wish, _)| wish != method);
+                state.handshake.wishes.push((method.to_owned(), Some(text())));
+            }
+            "resources/subscribe" => state.handshake.wishes.push((method.to_owned(), Some(text()))),
+            "resources/unsubscribe" => {
+                let gone = Some(text());
+                state.handshake.wishes.retain(|(wish, of)| wish != "resources/subscribe" || *of != gone);
+            }
+            _ => {}
+        }
+        let is_first_page = method == "tools/list" && !text().contains("\"cursor\"");
+        ClientRequest { id: id.clone(), method: method.to_owned(), is_first_page, again: None }
+    }
+
+    fn note_greeting(&self, params: Option<&RawValue>) {
+        let mut state = self.lock();
+        if state.greeting.version.is_none()
+            && let Some(greeting) = params.and_then(Greeting::of_request)
+        {
+            state.greeting = greeting;
+        }
+    }
+
+    fn refuse_deep(&self, frame: &[u8]) {
+        if let Message::Request { id, .. } = mcp::read(frame) {
+            let words = format!("the message is nested more than {DEEPEST} levels deep");
+            self.out.push(mcp::failed(Some(&id), ErrorCode::Refused, &words, None));
+        }
+    }
+}
+
+/// Does a request only ask, so that it may be asked twice?
+fn only_asks(method: &str) -> bool {
+    matches!(
+        method,
+        "ping"
+            | "server/discover"
+            | "tools/list"
+            | "resources/list"
+            | "resources/templates/list"
+            | "resources/read"
+            | "prompts/list"
+            | "prompts/get"
+            | "completion/complete"
+    )
+}
+
+/// The tool, prompt or resource that a request is about.
+fn named(params: &RawValue) -> Option<String> {
+    let params: Value = serde_json::from_str(params.get()).ok()?;
+    let name = params.get("name").or_else(|| params.get("uri"))?;
+    name.as_str().map(str::to_owned)
+}
+
+fn raw(json: Option<&str>) -> Option<&RawValue> {
+    serde_json::from_str(json?).ok()
+}

@@ -1,0 +1,257 @@
+//! Who waits for what. All that both sides say comes through here: what is understood is looked after, and everything else is
+//! passed on as it came.
+//!
+//! Locks are taken in one order: a lane first, then what is in here. Nothing is put into a lane while this is locked.
+
+mod client_side;
+mod presence;
+mod server_side;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot};
+use unstuck::CancellationToken;
+use unstuck_wire::mcp::{self, Greeting, Id, ToolCall};
+
+use super::catalogue::Catalogue;
+use super::lane::{Lane, Place};
+use super::link::{Loads, Outbound, Unanswered};
+use super::notes::Notes;
+use super::outlet::Outlet;
+pub(super) use presence::{Handshake, Presence};
+
+/// A frame in which things lie deeper in each other than this is refused: whoever reads it may not survive it.
+const DEEPEST: usize = 500;
+
+/// So many requests that were taken back are remembered.
+const TAKEN_BACK: usize = 10_000;
+
+/// What is said to the server, and who waits for the answer.
+pub(super) struct Delivery {
+    pub(super) outbound: Outbound,
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// Who waits for an answer of the server.
+pub(super) enum Waiting {
+    /// The client, which gets it as it comes.
+    Client(ClientRequest),
+    /// We do.
+    Us(oneshot::Sender<Came>),
+}
+
+/// A request of the client that is passed on.
+pub(super) struct ClientRequest {
+    /// What the client calls it.
+    id: Id,
+    method: String,
+    /// Is it the first page of a list, where it is one?
+    is_first_page: bool,
+    /// The frame, where it only asks and may be asked again.
+    again: Option<Vec<u8>>,
+}
+
+/// What came of a request of ours.
+pub(super) enum Came {
+    /// The frame of an answer, and its place among all that goes to the client.
+    Answer(Vec<u8>, Place<Vec<u8>>),
+    /// One that is none, and why.
+    Refused(String),
+    /// There will be none.
+    Lost(Unanswered),
+}
+
+/// A request of the client that is not answered yet.
+enum InFlight {
+    /// It was passed on under this name.
+    PassedOn(Id),
+    /// It is a call that is looked after.
+    Call(CancellationToken),
+}
+
+/// How far a call is, as its client was told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    last: f64,
+    /// We said something of it ourselves: nothing that goes back is passed on.
+    is_ours: bool,
+}
+
+struct State {
+    presence: Presence,
+    /// What waits until the server is there.
+    held: Vec<Outbound>,
+    waiting: HashMap<Id, Waiting>,
+    in_flight: HashMap<Id, InFlight>,
+    /// Requests that were taken back: an answer to one of these comes too late, and that is nothing to tell of.
+    taken_back: HashSet<Id>,
+    /// How many calls are looked after, up to the last word of their answers.
+    carried: usize,
+    /// How often calls were asked for when none was under way.
+    rounds: u64,
+    /// Requests of the server that the client has not answered yet.
+    theirs: HashSet<Id>,
+    handshake: Handshake,
+    greeting: Greeting,
+    catalogue: Catalogue,
+    /// How far the calls are whose clients want to hear of it.
+    progress: HashMap<String, Progress>,
+    /// Names that we gave so far.
+    names: u64,
+    /// How many frames came from the server so far.
+    heard: u64,
+}
+
+/// The switchboard. All clones are the same one.
+pub(super) struct Switchboard {
+    state: Mutex<State>,
+    /// What goes to the client.
+    out: Lane<Vec<u8>>,
+    /// The tools have changed: whoever calls them has to know.
+    pub(super) relisted: Notify,
+    /// Somebody wants a server that is away.
+    pub(super) wanted: Notify,
+    /// Something was answered.
+    answered: Notify,
+    /// Somebody was told that the server will not come back.
+    refusals: Notify,
+    /// A random part of the names that we give.
+    mark: String,
+    pub(super) notes: Notes,
+    /// How much is under way to the server.
+    pub(super) loads: Arc<Loads>,
+}
+
+/// What the client said, as far as somebody else has to do something about it.
+pub(super) enum Heeded {
+    /// It was passed on, or needs nothing.
+    Done,
+    /// A call of a tool is to be carried out.
+    Call {
+        id: Id,
+        call: ToolCall,
+        /// Is another request of the same name under way?
+        has_twin: bool,
+    },
+}
+
+impl State {
+    /// Has every request of the client its answer?
+    fn is_settled(&self) -> bool {
+        let is_clients = |waiting: &Waiting| matches!(waiting, Waiting::Client(_));
+        self.carried == 0 && self.in_flight.is_empty() && !self.waiting.values().any(is_clients)
+    }
+
+    /// Takes back what waits to be said. Tells whether it did.
+    fn unsay(&mut self, id: &Id) -> bool {
+        let before = self.held.len();
+        self.held.retain(|held| held.asks.as_ref().is_none_or(|asks| asks.id != *id));
+        self.held.len() < before
+    }
+
+    /// Remembers a request that was taken back. Of very many the oldest are forgotten with the others.
+    fn take_back(&mut self, id: &Id) {
+        if self.taken_back.len() >= TAKEN_BACK {
+            self.taken_back.clear();
+        }
+        self.taken_back.insert(id.clone());
+    }
+}
+
+impl Switchboard {
+    pub(super) fn new(outlet: Outlet, notes: Notes, mark: String) -> Arc<Switchboard> {
+        Arc::new(Switchboard {
+            state: Mutex::new(State {
+                presence: Presence::Starting,
+                held: Vec::new(),
+                waiting: HashMap::new(),
+                in_flight: HashMap::new(),
+                taken_back: HashSet::new(),
+                carried: 0,
+                rounds: 0,
+                theirs: HashSet::new(),
+                handshake: Handshake::default(),
+                greeting: Greeting::default(),
+                catalogue: Catalogue::default(),
+                progress: HashMap::new(),
+                names: 0,
+                heard: 0,
+            }),
+            out: Lane::new(move |frame| outlet.put(frame)),
+            relisted: Notify::new(),
+            wanted: Notify::new(),
+            answered: Notify::new(),
+            refusals: Notify::new(),
+            mark,
+            notes,
+            loads: Arc::default(),
+        })
+    }
+
+    /// What has to be said again to a new server.
+    pub(super) fn handshake(&self) -> Handshake {
+        self.lock().handshake.clone()
+    }
+
+    /// What the client calls itself, and which revision it speaks.
+    pub(super) fn greeting(&self) -> Greeting {
+        self.lock().greeting.clone()
+    }
+
+    /// How many frames came from the server so far.
+    pub(super) fn heard(&self) -> u64 {
+        self.lock().heard
+    }
+
+    /// Looks at the catalogue, or changes it.
+    pub(super) fn with_catalogue<T>(&self, look: impl FnOnce(&mut Catalogue) -> T) -> T {
+        look(&mut self.lock().catalogue)
+    }
+
+    /// A name for a request of ours that nobody else gives.
+    pub(super) fn name(&self) -> Id {
+        let mut state = self.lock();
+        state.names += 1;
+        Id::text(&format!("unstuck-{}-{}", self.mark, state.names))
+    }
+
+    /// The same frame, under a name that no other request has that is under way.
+    pub(super) fn under_free_name(&self, id: &Id, frame: Vec<u8>, has_twin: bool) -> (Id, Vec<u8>) {
+        if !has_twin && !self.lock().waiting.contains_key(id) {
+            return (id.clone(), frame);
+        }
+        let name = self.name();
+        match mcp::renamed(&frame, &name) {
+            Some(renamed) => (name, renamed),
+            None => (id.clone(), frame),
+        }
+    }
+
+    /// Says a frame to the client.
+    pub(super) fn say(&self, frame: Vec<u8>) {
+        self.out.push(frame);
+    }
+
+    /// Comes back when every request of the client is answered.
+    pub(super) async fn settled(&self) {
+        loop {
+            let answered = self.answered.notified();
+            if self.lock().is_settled() {
+                return;
+            }
+            // Nobody tells of requests that are dropped unanswered, so somebody looks.
+            let _looked_at_again = tokio::time::timeout(Duration::from_millis(200), answered).await;
+        }
+    }
+
+    /// Comes back when a request was answered with a refusal, because the server will not come back.
+    pub(super) async fn refused(&self) {
+        self.refusals.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

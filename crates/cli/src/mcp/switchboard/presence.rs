@@ -1,0 +1,192 @@
+//! Whether the server is there, and what becomes of whom waits for it when it is not.
+
+use std::collections::HashSet;
+
+use tokio::sync::mpsc;
+use unstuck_wire::mcp::{self, Id};
+
+use super::{Delivery, Switchboard, Waiting};
+use crate::mcp::link::{Asks, Outbound, Unanswered};
+
+/// Where the server is.
+pub(in crate::mcp) enum Presence {
+    /// It can be talked to.
+    Up(mpsc::UnboundedSender<Outbound>),
+    /// It is being started: what is said to it waits.
+    Starting,
+    /// It is not there, and is started when somebody wants something of it.
+    Away,
+    /// It has died too often, and is left alone for a while.
+    Shut { why: String, until: tokio::time::Instant },
+    /// It will not come back.
+    Over(String),
+}
+
+/// What has to be said again to a server that was started again.
+#[derive(Debug, Clone, Default)]
+pub(in crate::mcp) struct Handshake {
+    /// The parameters of `initialize`; nothing in the stateless era.
+    pub(in crate::mcp) initialize: Option<String>,
+    pub(in crate::mcp) is_answered: bool,
+    /// The frame of `notifications/initialized`.
+    pub(in crate::mcp) initialized: Option<Vec<u8>>,
+    /// Requests that change what the server does by itself: the level of its log, and what it tells changes of.
+    pub(in crate::mcp) wishes: Vec<(String, Option<String>)>,
+}
+
+impl Switchboard {
+    /// Something is said to the server, or waits until it can be. It is the way out of a lane.
+    pub(in crate::mcp) fn deliver(&self, delivery: Delivery) {
+        let Delivery { outbound, waiting } = delivery;
+        // It was taken back while it waited for its turn.
+        if matches!(&waiting, Some(Waiting::Us(tell)) if tell.is_closed()) {
+            return;
+        }
+        let outbound = outbound.counted(&self.loads);
+        let lost = {
+            let mut state = self.lock();
+            let why_not = match &state.presence {
+                Presence::Up(_) | Presence::Starting | Presence::Away => None,
+                Presence::Shut { why, until } => {
+                    let left = until.saturating_duration_since(tokio::time::Instant::now());
+                    Some((why.clone(), Some(left)))
+                }
+                Presence::Over(why) => Some((why.clone(), None)),
+            };
+            match why_not {
+                Some((words, retry_after)) => waiting.map(|waiting| {
+                    (
+                        waiting,
+                        Unanswered {
+                            words,
+                            http_status: None,
+                            retry_after,
+                            never_reached: true,
+                            is_final: true,
+                        },
+                    )
+                }),
+                None => {
+                    if let (Some(asks), Some(waiting)) = (&outbound.asks, waiting) {
+                        state.waiting.insert(asks.id.clone(), waiting);
+                    }
+                    match &state.presence {
+                        Presence::Up(to) => {
+                            // Where it is just gone, whoever waits is told by its end.
+                            let _it_is_gone = to.send(outbound);
+                        }
+                        Presence::Away => {
+                            state.held.push(outbound);
+                            self.wanted.notify_one();
+                        }
+                        Presence::Starting | Presence::Shut { .. } | Presence::Over(_) => {
+                            state.held.push(outbound)
+                        }
+                    }
+                    None
+                }
+            }
+        };
+        if let Some((waiting, why)) = lost {
+            self.lose(waiting, why);
+        }
+    }
+
+    /// The server is gone, and comes back or not: whoever waits for something that it may have begun is told so. What only
+    /// asked is asked again, once, where it comes back.
+    pub(in crate::mcp) fn gone(&self, presence: Presence, words: &str) {
+        let comes_back = matches!(presence, Presence::Starting);
+        let lost = {
+            let mut state = self.lock();
+            state.presence = presence;
+            state.theirs.clear();
+            state.taken_back.clear();
+            let waiting = std::mem::take(&mut state.waiting);
+            let held: HashSet<Id> =
+                state.held.iter().filter_map(|held| Some(held.asks.as_ref()?.id.clone())).collect();
+            let mut lost = Vec::new();
+            for (id, waiting) in waiting {
+                match waiting {
+                    // It waits to be said, and nobody has heard it.
+                    waiting if comes_back && held.contains(&id) => drop(state.waiting.insert(id, waiting)),
+                    Waiting::Client(mut request) if comes_back && request.again.is_some() => {
+                        let frame = request.again.take().unwrap_or_default();
+                        let asks = Some(Asks { id: id.clone(), method: request.method.clone(), name: None });
+                        state.held.push(Outbound::new(frame, asks));
+                        state.waiting.insert(id, Waiting::Client(request));
+                    }
+                    waiting => lost.push((waiting, held.contains(&id))),
+                }
+            }
+            if !comes_back {
+                state.held.clear();
+            }
+            lost
+        };
+        for (waiting, never_reached) in lost {
+            let words = words.to_owned();
+            self.lose(
+                waiting,
+                Unanswered { words, http_status: None, retry_after: None, never_reached, is_final: false },
+            );
+        }
+    }
+
+    /// The server is there again, and hears what waited for it.
+    pub(in crate::mcp) fn up(&self, to: mpsc::UnboundedSender<Outbound>) {
+        let mut state = self.lock();
+        for outbound in std::mem::take(&mut state.held) {
+            let _it_is_gone = to.send(outbound);
+        }
+        state.presence = Presence::Up(to);
+    }
+
+    /// The server stays away until somebody wants it, or for good.
+    pub(in crate::mcp) fn set(&self, presence: Presence) {
+        self.lock().presence = presence;
+    }
+
+    /// The server stays away until somebody wants it, unless somebody does already.
+    pub(in crate::mcp) fn rest(&self) {
+        let mut state = self.lock();
+        if state.waiting.is_empty() && state.held.is_empty() {
+            state.presence = Presence::Away;
+        }
+    }
+
+    /// Is it left until somebody wants it?
+    pub(in crate::mcp) fn is_away(&self) -> bool {
+        matches!(self.lock().presence, Presence::Away)
+    }
+
+    /// Somebody waits for an answer to a request that is sent past everything else.
+    pub(in crate::mcp) fn expect(&self, id: &Id, waiting: Waiting) {
+        self.lock().waiting.insert(id.clone(), waiting);
+    }
+
+    /// Asks a server for a sign of life. One that is not there is not asked.
+    pub(in crate::mcp) fn probe(&self, id: &Id, waiting: Waiting) -> bool {
+        let mut state = self.lock();
+        let method = if state.handshake.initialize.is_some() { "ping" } else { "server/discover" };
+        let asks = Some(Asks { id: id.clone(), method: method.to_owned(), name: None });
+        let probe = Outbound::new(mcp::request(id, method, "{}"), asks);
+        let is_asked = match &state.presence {
+            Presence::Up(to) => to.send(probe).is_ok(),
+            Presence::Starting | Presence::Away | Presence::Shut { .. } | Presence::Over(_) => false,
+        };
+        if is_asked {
+            state.waiting.insert(id.clone(), waiting);
+        }
+        is_asked
+    }
+
+    /// Nobody waits for an answer any more. Tells whether the server may have heard the question.
+    pub(in crate::mcp) fn forget(&self, id: &Id) -> bool {
+        let mut state = self.lock();
+        let may_be_heard = state.waiting.remove(id).is_some() && !state.unsay(id);
+        if may_be_heard {
+            state.take_back(id);
+        }
+        may_be_heard
+    }
+}

@@ -1,0 +1,201 @@
+//! What the server says: its answers go to whoever waits for them, and everything else to the client.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use unstuck_wire::mcp::{self, ErrorCode, Id, Message, Part, ToolList, Welcome};
+
+use super::presence::Presence;
+use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting};
+use crate::mcp::link::{Noise, Unanswered};
+use crate::mcp::notes::Happened;
+
+impl Switchboard {
+    /// The server said something.
+    pub(in crate::mcp) fn hear_server(&self, frame: Vec<u8>) {
+        self.lock().heard += 1;
+        if mcp::depth(&frame) > DEEPEST {
+            if let Some(id) = Id::in_beginning(&frame).or_else(|| Id::in_end(&frame)) {
+                self.refuse(&id, &format!("nested more than {DEEPEST} levels deep"));
+            }
+            self.notes.tell(Happened::Noise { begins: excerpt(&frame), why: "nested too deep".to_owned() });
+            return;
+        }
+        match mcp::read(&frame) {
+            Message::Answer { id: Some(id), came } => {
+                let (waiting, is_late) = {
+                    let mut state = self.lock();
+                    (state.waiting.remove(&id), state.taken_back.remove(&id))
+                };
+                let Some(waiting) = waiting else {
+                    if is_late {
+                        return;
+                    }
+                    self.notes.tell(Happened::Noise {
+                        begins: excerpt(&frame),
+                        why: "an answer to nothing".to_owned(),
+                    });
+                    return;
+                };
+                match waiting {
+                    Waiting::Client(request) => {
+                        if let Ok(result) = came {
+                            self.learn(&request, result);
+                        }
+                        let renamed = (request.id != id).then(|| mcp::renamed(&frame, &request.id)).flatten();
+                        self.lock().in_flight.remove(&request.id);
+                        self.out.push(renamed.unwrap_or(frame));
+                        self.answered.notify_waiters();
+                    }
+                    Waiting::Us(tell) => {
+                        let place = self.out.reserve();
+                        let _nobody_waits_any_more = tell.send(Came::Answer(frame, place));
+                    }
+                }
+            }
+            Message::Answer { id: None, .. } | Message::Other => self.out.push(frame),
+            Message::Request { id, .. } => {
+                self.lock().theirs.insert(id);
+                self.out.push(frame);
+            }
+            Message::Notification { method, params } => {
+                match &*method {
+                    "notifications/tools/list_changed" => self.lock().catalogue.outdate(),
+                    "notifications/progress" if self.goes_back(params.map(|params| params.get())) => return,
+                    _ => {}
+                }
+                self.out.push(frame);
+            }
+            Message::Batch(parts) => {
+                let mut state = self.lock();
+                for part in parts {
+                    match part {
+                        Part::Request(id) => drop(state.theirs.insert(id)),
+                        Part::Answer(id) => match state.waiting.remove(&id) {
+                            Some(Waiting::Client(request)) => drop(state.in_flight.remove(&request.id)),
+                            Some(Waiting::Us(_)) => {
+                                // A call that was asked for alone: it has its answer in here.
+                                if let Some(InFlight::Call(call)) = state.in_flight.remove(&id) {
+                                    call.cancel();
+                                }
+                            }
+                            None => {}
+                        },
+                        Part::Other => {}
+                    }
+                }
+                drop(state);
+                self.out.push(frame);
+                self.answered.notify_waiters();
+            }
+            Message::Broken => {
+                self.notes.tell(Happened::Noise { begins: excerpt(&frame), why: "not a message".to_owned() });
+            }
+        }
+    }
+
+    /// Something came that is no frame. Perhaps it tells whose answer it was to be.
+    pub(in crate::mcp) fn noise(&self, begins: String, why: Noise) {
+        let words = why.in_words();
+        if let Some(id) = Id::in_beginning(begins.as_bytes()) {
+            self.refuse(&id, &words);
+        }
+        self.notes.tell(Happened::Noise { begins, why: words });
+    }
+
+    /// An answer came that is none.
+    pub(in crate::mcp) fn refuse(&self, id: &Id, why: &str) {
+        let words = format!("the server's answer was refused: it is {why}");
+        let waiting = self.lock().waiting.remove(id);
+        match waiting {
+            Some(Waiting::Us(tell)) => {
+                let _nobody_waits_any_more = tell.send(Came::Refused(words));
+            }
+            Some(waiting @ Waiting::Client(_)) => {
+                let why = Unanswered {
+                    words,
+                    http_status: None,
+                    retry_after: None,
+                    never_reached: false,
+                    is_final: true,
+                };
+                self.lose(waiting, why);
+            }
+            None => {}
+        }
+    }
+
+    /// A request will have no answer.
+    pub(in crate::mcp) fn unanswered(&self, id: &Id, why: Unanswered) {
+        let waiting = self.lock().waiting.remove(id);
+        if let Some(waiting) = waiting {
+            self.lose(waiting, why);
+        }
+    }
+
+    /// Learns from what the server answers to the client.
+    fn learn(&self, request: &ClientRequest, result: &RawValue) {
+        match &*request.method {
+            "initialize" => {
+                let welcome = Welcome::of(result);
+                let mut state = self.lock();
+                state.handshake.is_answered = true;
+                if welcome.version.is_some() {
+                    state.greeting.version = welcome.version;
+                }
+            }
+            "tools/list" => {
+                if let Some(page) = ToolList::of(result) {
+                    self.list(request.is_first_page, page);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A page of the list of tools was seen.
+    pub(in crate::mcp) fn list(&self, is_first: bool, page: ToolList) {
+        let listed = self.lock().catalogue.learn(is_first, page);
+        if let Some(digests) = listed {
+            self.notes.tell(Happened::Listed(digests));
+            self.relisted.notify_one();
+        }
+    }
+
+    /// Is this progress none, because we have told of more already?
+    fn goes_back(&self, params: Option<&str>) -> bool {
+        let Some(params) = params.and_then(|params| serde_json::from_str::<Value>(params).ok()) else {
+            return false;
+        };
+        let Some(token) = params.get("progressToken").map(Value::to_string) else { return false };
+        let mut state = self.lock();
+        match (state.progress.get_mut(&token), params.get("progress").and_then(Value::as_f64)) {
+            (Some(progress), Some(now)) if progress.is_ours && now <= progress.last => true,
+            (Some(progress), Some(now)) => {
+                progress.last = now;
+                false
+            }
+            (Some(_) | None, _) => false,
+        }
+    }
+
+    pub(super) fn lose(&self, waiting: Waiting, why: Unanswered) {
+        match waiting {
+            Waiting::Us(tell) => {
+                let _nobody_waits_any_more = tell.send(Came::Lost(why));
+            }
+            Waiting::Client(request) => {
+                self.lock().in_flight.remove(&request.id);
+                let words = format!("{} (unstuck)", why.words);
+                self.out.push(mcp::failed(Some(&request.id), ErrorCode::ServerGone, &words, None));
+                self.answered.notify_waiters();
+                if matches!(self.lock().presence, Presence::Over(_)) {
+                    self.refusals.notify_one();
+                }
+            }
+        }
+    }
+}
+
+fn excerpt(frame: &[u8]) -> String {
+    String::from_utf8_lossy(&frame[..frame.len().min(200)]).into_owned()
+}
