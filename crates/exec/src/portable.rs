@@ -158,6 +158,24 @@ mod tests {
     }
 
     #[test]
+    fn a_companion_of_the_fallback_answers_until_it_is_stopped() {
+        let stop = Stop::new().expect("two descriptors");
+        let job = Job::new("sh", ["-c", "read line; echo \"got $line\"; sleep 600"])
+            .grace(Duration::from_millis(50))
+            .stopped_by(&stop);
+        let (tell, told) = mpsc::channel();
+        let mut companion =
+            accompany(&job, move |ending| tell.send(ending).expect("the test waits")).expect("a shell");
+        companion.stdin.write_all(b"it\n").expect("it reads");
+        let mut answer = [0; 7];
+        companion.stdout.read_exact(&mut answer).expect("it answers");
+        assert_eq!(&answer, b"got it\n");
+        stop.stop();
+        let ending = told.recv_timeout(Duration::from_secs(20)).expect("it ends");
+        assert!(matches!(ending, Ending::NotExecutable(_)), "{ending:?}");
+    }
+
+    #[test]
     fn the_fallback_keeps_a_time_limit() {
         assert_eq!(run_sh("exec sleep 9", Limit::After(Duration::from_millis(100))).0, Ending::TimedOut);
     }
