@@ -4,63 +4,21 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::Connection;
-use serde_json::Value;
-use unstuck_wire::clean::{Clean, Cleaner};
+use unstuck_wire::clean::Clean;
 
-use crate::entry::NAME_MAX;
 use crate::error::StoreError;
 use crate::store::Store;
 
 /// The table of offered tools, which format 3 brought.
 pub(crate) const TABLE: &str = include_str!("server_tools.sql");
 
-/// What of a tool's definition tells a model what it does, and so must not change unseen.
-const TELLING: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
-
 /// A tool as a server offers it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OfferedTool {
     /// The server's own name for it.
     pub name: Clean,
-    /// What makes its definition the same as another.
+    /// Two definitions that say the same have the same.
     pub digest: String,
-}
-
-impl OfferedTool {
-    /// Reads a definition as it stands in a list of tools.
-    pub fn new(cleaner: &Cleaner, definition: &Value) -> OfferedTool {
-        let mut hasher = blake3::Hasher::new();
-        for field in TELLING {
-            hasher.update(field.as_bytes());
-            digest(&mut hasher, &definition[field]);
-        }
-        let name = definition["name"].as_str().unwrap_or_default();
-        let digest = hasher.finalize().to_hex()[..32].to_owned();
-        OfferedTool { name: cleaner.name(name, NAME_MAX), digest }
-    }
-}
-
-/// Reads a value so that the order of keys makes no difference. Every part says where it ends.
-fn digest(hasher: &mut blake3::Hasher, value: &Value) {
-    match value {
-        Value::Object(fields) => {
-            hasher.update(b"{");
-            let sorted: BTreeMap<&String, &Value> = fields.iter().collect();
-            for (name, field) in sorted {
-                digest(hasher, &Value::from(name.as_str()));
-                digest(hasher, field);
-            }
-            hasher.update(b"}");
-        }
-        Value::Array(list) => {
-            hasher.update(b"[");
-            list.iter().for_each(|item| digest(hasher, item));
-            hasher.update(b"]");
-        }
-        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {
-            hasher.update(value.to_string().as_bytes()).update(b",");
-        }
-    }
 }
 
 /// How a list of tools differs from the last one, by name.
@@ -141,14 +99,16 @@ pub(crate) fn forget(connection: &Connection, cut: i64, most: u32) -> Result<usi
 
 #[cfg(test)]
 mod tests {
+    use unstuck_wire::clean::Cleaner;
+
     use super::*;
+    use crate::entry::NAME_MAX;
     use crate::purge::{CopiesToo, Purge};
     use crate::retention::Retention;
     use crate::sample::Sample;
-    use serde_json::json;
 
-    fn tool(name: &str, description: &str) -> Value {
-        json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
+    fn tool(name: &str, says: &str) -> OfferedTool {
+        OfferedTool { name: Cleaner::new(None, []).name(name, NAME_MAX), digest: says.to_owned() }
     }
 
     fn shown(changes: &ToolChanges) -> String {
@@ -162,9 +122,7 @@ mod tests {
         let mut sample = Sample::empty();
         let mut at = 0;
         let mut check = |server: &'static str, tools: &[(&str, &str)], expected: &str| {
-            let cleaner = Cleaner::new(None, []);
-            let offered: Vec<OfferedTool> =
-                tools.iter().map(|(name, text)| OfferedTool::new(&cleaner, &tool(name, text))).collect();
+            let offered: Vec<OfferedTool> = tools.iter().map(|(name, says)| tool(name, says)).collect();
             at += 1;
             let changes = sample.store.tools_seen(&Clean::from(server), &offered, at).unwrap();
             assert_eq!(shown(&changes), expected, "{tools:?}");
@@ -186,7 +144,7 @@ mod tests {
     #[test]
     fn tools_that_were_last_offered_long_ago_go_with_the_rest_of_that_time() {
         let day = 86_400_000;
-        let offered = |name: &str| [OfferedTool::new(&Cleaner::new(None, []), &tool(name, ""))];
+        let offered = |name: &str| [tool(name, "")];
         let left = |sample: &Sample| sample.text("SELECT group_concat(tool) FROM server_tool");
         let filled = || {
             let mut sample = Sample::empty();
@@ -200,25 +158,5 @@ mod tests {
         let mut sample = filled();
         sample.store.purge(&Purge::Before(2 * day), CopiesToo::All, &mut |_| {}).unwrap();
         assert_eq!(left(&sample), "new");
-    }
-
-    #[test]
-    fn a_definition_is_the_same_whatever_the_order_of_its_keys() {
-        let cleaner = Cleaner::new(None, []);
-        let digest = |definition: Value| OfferedTool::new(&cleaner, &definition).digest;
-        let one = json!({"name":"a","description":"x","inputSchema":{"type":"object","required":["p","q"]}});
-        let same = json!({"inputSchema":{"required":["p","q"],"type":"object"},"description":"x","name":"a"});
-        assert_eq!(digest(one.clone()), digest(same));
-        let other = |change: &dyn Fn(&mut Value), is_same: bool| {
-            let mut changed = one.clone();
-            change(&mut changed);
-            assert_eq!(digest(changed.clone()) == digest(one.clone()), is_same, "{changed}");
-        };
-        other(&|tool| tool["_meta"] = json!({ "build": 7 }), true);
-        other(&|tool| tool["description"] = json!("y"), false);
-        other(&|tool| tool["inputSchema"]["required"] = json!(["q", "p"]), false);
-        other(&|tool| tool["inputSchema"]["required"] = json!(["p,q"]), false);
-        other(&|tool| tool["annotations"] = json!({ "readOnlyHint": true }), false);
-        other(&|tool| tool["outputSchema"] = json!({}), false);
     }
 }

@@ -169,6 +169,16 @@ fn tools_are_told_apart_by_what_is_said_of_them() {
     let same = digests(r#"{"tools":[{ "description":"x","name":"a"}]}"#);
     assert_eq!(same, digests(r#"{"tools":[{"name":"a","description":"x"}]}"#));
     assert_ne!(same, digests(r#"{"tools":[{"name":"a","description":"y"}]}"#));
+    let with = |more: &str| digests(&format!(r#"{{"tools":[{{"name":"a","description":"x"{more}}}]}}"#));
+    assert_eq!(same, with(r#","_meta":{"build":7}"#));
+    for more in [
+        r#","annotations":{"readOnlyHint":true}"#,
+        r#","outputSchema":{}"#,
+        r#","inputSchema":{"required":["p"]}"#,
+    ] {
+        assert_ne!(same, with(more), "{more}");
+    }
+    assert_ne!(with(r#","inputSchema":["p","q"]"#), with(r#","inputSchema":["q","p"]"#));
     assert!(ToolList::of(&raw("{}")).is_none());
 }
 
