@@ -189,7 +189,8 @@ fn headers(args: &McpArgs) -> Result<Vec<(HeaderName, HeaderValue)>, CommandErro
     bearer.chain(named).map(read).collect()
 }
 
-/// What a server is called by its command: the last word that looks like a name.
+/// What a server is called by its command: the first word that looks like the name of a program, and not like an option, its
+/// value, a variable, or what only starts others.
 fn named_by(command: &[OsString]) -> String {
     let words = command.iter().map(|word| word.to_string_lossy().into_owned());
     let launchers = [
@@ -201,6 +202,11 @@ fn named_by(command: &[OsString]) -> String {
         let last = last.split('@').next().unwrap_or(last);
         last.trim_end_matches(".js").trim_end_matches(".py").trim_end_matches(".exe").to_owned()
     };
-    let mut names = words.filter(|word| !word.starts_with('-')).map(stem).filter(|word| !word.is_empty());
+    let is_variable =
+        |word: &str| word.contains('=') || !word.contains(|sign: char| sign.is_ascii_lowercase());
+    let mut names = words
+        .filter(|word| !word.starts_with('-') && !is_variable(word))
+        .map(stem)
+        .filter(|word| !word.is_empty());
     names.find(|word| !launchers.contains(&&**word)).unwrap_or_else(|| "server".to_owned())
 }

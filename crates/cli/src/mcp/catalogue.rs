@@ -9,7 +9,7 @@ use unstuck_wire::mcp::{Hints, ListedTool, ToolList};
 /// The longest name that a toolbox takes.
 const NAME_MAX: usize = 120;
 /// More tools that nobody listed are not remembered.
-const UNLISTED_MAX: usize = 1000;
+const UNLISTED_MAX: usize = 100_000;
 
 /// What is known of the server's tools.
 #[derive(Debug, Default)]
@@ -18,8 +18,9 @@ pub(super) struct Catalogue {
     tools: BTreeMap<String, Known>,
     /// The names that are taken in the toolbox.
     shelved: HashSet<String>,
-    /// The pages of a list that is not complete yet.
+    /// The pages of a list that is not complete yet, and where the next one begins.
     pages: Vec<ListedTool>,
+    expects: Option<String>,
     /// Was a whole list seen, and has nobody said since then that it changed?
     is_whole: bool,
     /// Goes up with every change.
@@ -40,12 +41,20 @@ pub(super) struct Known {
 
 impl Catalogue {
     /// A page of the list was seen. When it is complete, tells the name and the digest of each tool.
-    pub(super) fn learn(&mut self, is_first: bool, page: ToolList) -> Option<BTreeMap<String, String>> {
-        if is_first {
-            self.pages.clear();
+    pub(super) fn learn(
+        &mut self,
+        begins_at: Option<&str>,
+        page: ToolList,
+    ) -> Option<BTreeMap<String, String>> {
+        match begins_at {
+            None => self.pages.clear(),
+            // It belongs to another list, or to one that has changed meanwhile: together they are none.
+            Some(begins) if self.expects.as_deref() != Some(begins) => return None,
+            Some(_) => {}
         }
         self.pages.extend(page.tools);
-        if page.next.is_some() {
+        self.expects = page.next;
+        if self.expects.is_some() {
             return None;
         }
         let listed = std::mem::take(&mut self.pages);
@@ -72,6 +81,7 @@ impl Catalogue {
     pub(super) fn outdate(&mut self) {
         self.is_whole = false;
         self.pages.clear();
+        self.expects = None;
     }
 
     /// The name and the digest of each tool of the list that was seen last.

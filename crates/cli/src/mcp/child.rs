@@ -9,11 +9,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
 use unstuck_wire::mcp::{Framer, Id, Piece};
 
 use super::link::{Gone, Heard, Link, Noise, Outbound};
-use super::outlet::can_write;
+use super::outlet::{FITS, can_write};
 
 /// How long a server whose input has ended may take to end by itself, and again once it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -64,8 +65,10 @@ pub(super) fn open(command: &ServerCommand) -> Result<(Link, u32), Gone> {
     let (to, outbound) = mpsc::unbounded_channel();
     let (tell, from) = mpsc::channel(UNDER_WAY);
     let name = program.to_string_lossy().into_owned();
-    let remarks = tokio::spawn(read_remarks(stderr, tell.clone()));
-    tokio::spawn(watch(Watched { stop, ending, tell, name, remarks }, stdout, command.most, stdin, outbound));
+    let over = CancellationToken::new();
+    let remarks = tokio::spawn(read_remarks(stderr, tell.clone(), over.clone()));
+    let watched = Watched { stop, ending, tell, name, remarks, over };
+    tokio::spawn(watch(watched, stdout, command.most, stdin, outbound));
     Ok((Link { to, from }, pid))
 }
 
@@ -77,6 +80,14 @@ struct Watched {
     name: String,
     /// What it says to people is being read.
     remarks: JoinHandle<()>,
+    /// It has ended.
+    over: CancellationToken,
+}
+
+/// Comes back when a server has ended and somebody else holds its output open: nothing of its own is left to be read.
+async fn held_open(over: &CancellationToken) {
+    over.cancelled().await;
+    tokio::time::sleep(GRACE).await;
 }
 
 /// Stays with a server until it is gone, and tells of that last.
@@ -87,7 +98,9 @@ async fn watch(
     stdin: pipe::Sender,
     outbound: mpsc::UnboundedReceiver<Outbound>,
 ) {
-    let mut reading = tokio::spawn(read_frames(stdout, most, watched.tell.clone()));
+    let over = watched.over.clone();
+    let mut reading = tokio::spawn(read_frames(stdout, most, watched.tell.clone(), over.clone()));
+    let mut is_read = false;
     let mut writing = tokio::spawn(write_frames(stdin, outbound));
     let mut is_leaving = false;
     let ending = loop {
@@ -101,6 +114,7 @@ async fn watch(
             ending = &mut watched.ending => break ending.ok(),
             // Its output has ended, and a server that cannot answer is none.
             _ = &mut reading => {
+                is_read = true;
                 watched.stop.stop();
                 break (&mut watched.ending).await.ok();
             }
@@ -116,14 +130,12 @@ async fn watch(
             }
         }
     };
-    // What it said last is heard before its end is told. Nobody is left who could hold its output open for long.
-    let last_words = async {
-        if !reading.is_finished() {
-            drop(reading.await);
-        }
-        drop(watched.remarks.await);
-    };
-    let _held_open_by_somebody_else = tokio::time::timeout(GRACE, last_words).await;
+    // What it said last is heard before its end is told, however slowly it is taken.
+    over.cancel();
+    if !is_read {
+        drop(reading.await);
+    }
+    drop(watched.remarks.await);
     writing.abort();
     let lost = Ending::NotExecutable("it ended, and nobody saw how".to_owned());
     let gone = gone(&ending.unwrap_or(lost), &watched.name);
@@ -147,19 +159,28 @@ async fn write_frames(mut stdin: pipe::Sender, mut outbound: mpsc::UnboundedRece
             under_way.push(next);
         }
         if stdin.write_all(&together).await.is_err() {
-            // It has closed its input; that it is gone is told elsewhere.
-            return std::future::pending().await;
+            // It has closed its input, and what cannot be asked is no server.
+            return;
         }
         under_way.clear();
         together.shrink_to(TOGETHER);
     }
 }
 
-async fn read_frames(mut stdout: pipe::Receiver, most: usize, tell: mpsc::Sender<Heard>) {
+async fn read_frames(
+    mut stdout: pipe::Receiver,
+    most: usize,
+    tell: mpsc::Sender<Heard>,
+    over: CancellationToken,
+) {
     let mut framer = Framer::new(most);
     let mut buffer = vec![0; 64 * 1024];
     let mut pieces = Vec::new();
-    while let Ok(read) = stdout.read(&mut buffer).await {
+    loop {
+        let read = tokio::select! {
+            read = stdout.read(&mut buffer) => read.unwrap_or(0),
+            () = held_open(&over) => 0,
+        };
         if read == 0 {
             break;
         }
@@ -187,17 +208,23 @@ async fn read_frames(mut stdout: pipe::Receiver, most: usize, tell: mpsc::Sender
 }
 
 /// What a server says to people goes to people, as far as they read it, and to whoever listens.
-async fn read_remarks(mut stderr: pipe::Receiver, tell: mpsc::Sender<Heard>) {
+async fn read_remarks(mut stderr: pipe::Receiver, tell: mpsc::Sender<Heard>, over: CancellationToken) {
     let mut framer = Framer::new(REMARK_MAX);
     let mut buffer = vec![0; 8 * 1024];
     let mut lines = Vec::new();
-    while let Ok(read) = stderr.read(&mut buffer).await {
+    loop {
+        let read = tokio::select! {
+            read = stderr.read(&mut buffer) => read.unwrap_or(0),
+            () = held_open(&over) => 0,
+        };
         if read == 0 {
             break;
         }
         let shown = std::io::stderr();
-        if can_write(shown.as_fd()) {
-            let _nobody_reads_it = shown.lock().write_all(&buffer[..read.min(4096)]);
+        for part in buffer[..read].chunks(FITS) {
+            if can_write(shown.as_fd()) {
+                let _nobody_reads_it = shown.lock().write_all(part);
+            }
         }
         framer.feed(&buffer[..read], |piece| lines.push(piece));
         for line in lines.drain(..) {

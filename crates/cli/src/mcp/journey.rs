@@ -208,7 +208,8 @@ impl Journey {
     fn in_session(&self, frame: Vec<u8>, session: Option<String>) -> Vec<u8> {
         let (Some(field), Some(session)) = (&self.session_field, session) else { return frame };
         let mut arguments = self.input();
-        arguments[field] = session.into();
+        let Some(fields) = arguments.as_object_mut() else { return frame };
+        fields.insert(field.clone(), session.into());
         mcp::rearranged(&frame, &arguments.to_string()).unwrap_or(frame)
     }
 

@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::Notify;
 
 /// What a pipe that can be written to takes without waiting, on every system.
-const FITS: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+pub(super) const FITS: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// When so much waits, nothing more is asked for.
 const ENOUGH: usize = 16 * 1024 * 1024;

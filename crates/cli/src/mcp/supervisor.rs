@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -64,6 +64,8 @@ pub(super) struct Doubts {
     is_asked: AtomicBool,
     /// It does not.
     hangs: Notify,
+    /// How many frames had come when it was doubted.
+    heard: AtomicU64,
     patience: Duration,
 }
 
@@ -71,6 +73,7 @@ impl Supervisor {
     /// Stays with the server until it is gone for good.
     pub(super) async fn keep(self) -> Gone {
         let mut breaker = Breaker::NEW;
+        let mut is_first = true;
         let mut deaths = 0_u32;
         let mut remarks = VecDeque::new();
         // It was left alone, and is tried again.
@@ -83,9 +86,9 @@ impl Supervisor {
                     self.board.notes.tell(Happened::Started { pid });
                     let broken = Arc::new(Notify::new());
                     let mut greeting = None;
-                    match deaths {
-                        0 => self.board.up(link.to.clone()),
-                        _ => greeting = Some(tokio::spawn(self.greeting(link.to.clone(), &broken))),
+                    match std::mem::take(&mut is_first) {
+                        true => self.board.up(link.to.clone()),
+                        false => greeting = Some(tokio::spawn(self.greeting(link.to.clone(), &broken))),
                     }
                     if std::mem::take(&mut is_probe) {
                         self.board.notes.tell(Happened::Recovered);
@@ -114,8 +117,11 @@ impl Supervisor {
                 deaths = 0;
                 breaker = breaker.step(BreakerEvent::Passed, cellar::now(), &RULES);
             }
-            deaths += 1;
-            breaker = breaker.step(BreakerEvent::Failed, cellar::now(), &RULES);
+            // One that went by itself, without a complaint, did not die.
+            if gone.code != Some(0) {
+                deaths += 1;
+                breaker = breaker.step(BreakerEvent::Failed, cellar::now(), &RULES);
+            }
             if let Gate::Shut(lasts) = breaker.gate(cellar::now(), &RULES) {
                 let why = format!("{words}; it died {deaths} times in a row and is left alone for a while");
                 self.board.notes.tell(Happened::Shut { why: why.clone(), lasts });
@@ -136,11 +142,11 @@ impl Supervisor {
             if !self.is_needed().await {
                 return self.over(gone);
             }
-            let wait = FIRST_WAIT.saturating_mul(1 << (deaths - 1).min(16)).min(LONGEST_WAIT);
+            let wait = FIRST_WAIT.saturating_mul(1 << deaths.saturating_sub(1).min(16)).min(LONGEST_WAIT);
             if !self.waits(wait).await {
                 return self.over(gone);
             }
-            self.board.notes.tell(Happened::Restarted { attempt: deaths, waited: wait });
+            self.board.notes.tell(Happened::Restarted { attempt: deaths.max(1), waited: wait });
             remarks.clear();
         }
     }
@@ -178,12 +184,18 @@ impl Supervisor {
                 biased;
                 heard = from.recv() => heard,
                 () = self.doubts.hangs.notified() => {
+                    // What it said may have waited for a client that does not read.
+                    if self.board.heard() != self.doubts.heard.load(Ordering::SeqCst) {
+                        continue;
+                    }
                     self.board.notes.tell(Happened::Unresponsive { silent_for: self.doubts.patience });
                     let words = format!("the server said nothing for {} s and was ended", self.doubts.patience.as_secs());
+                    end(from).await;
                     return Gone { words, code: None };
                 }
                 () = broken.notified() => {
                     let words = "the server was started again and did not take up the handshake".to_owned();
+                    end(from).await;
                     return Gone { words, code: None };
                 }
             };
@@ -231,6 +243,13 @@ impl Supervisor {
     }
 }
 
+/// Ends a link, and comes back when the server is gone: the next one may need what it has.
+async fn end(mut from: mpsc::Receiver<Heard>) {
+    from.close();
+    let gone = async { while from.recv().await.is_some() {} };
+    let _it_does_not_go = timeout(GREETING, gone).await;
+}
+
 /// Introduces the client again to a server that was started again, and only then lets them talk.
 async fn greet(board: Arc<Switchboard>, to: mpsc::UnboundedSender<Outbound>, broken: Arc<Notify>) {
     let handshake = board.handshake();
@@ -265,12 +284,12 @@ async fn relist(board: &Arc<Switchboard>, to: &mpsc::UnboundedSender<Outbound>) 
     };
     let mut params = json!({ "_meta": meta });
     let before = board.with_catalogue(|catalogue| catalogue.digests());
-    for page in 0..PAGES {
+    for _ in 0..PAGES {
         let Some(frame) = ask(board, to, "tools/list", &params.to_string()).await else { return };
         let Message::Answer { came: Ok(result), .. } = mcp::read(&frame) else { return };
         let Some(list) = ToolList::of(result) else { return };
         let cursor = list.next.clone();
-        board.list(page == 0, list);
+        board.list(params["cursor"].as_str(), list);
         match cursor {
             Some(cursor) => params["cursor"] = cursor.into(),
             None => break,
@@ -301,7 +320,12 @@ async fn ask(
 
 impl Doubts {
     pub(super) fn new(patience: Duration) -> Arc<Doubts> {
-        Arc::new(Doubts { is_asked: AtomicBool::new(false), hangs: Notify::new(), patience })
+        Arc::new(Doubts {
+            is_asked: AtomicBool::new(false),
+            hangs: Notify::new(),
+            heard: AtomicU64::new(0),
+            patience,
+        })
     }
 
     /// Somebody has waited in vain: looks whether the server still says anything at all.
@@ -312,6 +336,7 @@ impl Doubts {
         let (doubts, board) = (Arc::clone(self), Arc::clone(board));
         tokio::spawn(async move {
             let before = board.heard();
+            doubts.heard.store(before, Ordering::SeqCst);
             let id: Id = board.name();
             let (tell, told) = oneshot::channel();
             if board.probe(&id, Waiting::Us(tell)) {

@@ -70,24 +70,32 @@ impl Switchboard {
                 }
             }
             Message::Batch(parts) => {
+                let mut lost = Vec::new();
                 let mut state = self.lock();
+                let why_not = state.presence.why_not();
                 for part in parts {
                     match part {
                         Part::Request(id) => {
                             let request = ClientRequest {
                                 id: id.clone(),
                                 method: String::new(),
-                                is_first_page: false,
+                                page: None,
                                 again: None,
                             };
-                            state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
-                            state.waiting.insert(id, Waiting::Client(request));
+                            match &why_not {
+                                Some(why) => lost.push((Waiting::Client(request), why.clone())),
+                                None => {
+                                    state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
+                                    state.waiting.insert(id, Waiting::Client(request));
+                                }
+                            }
                         }
                         Part::Answer(id) => drop(state.theirs.remove(&id)),
                         Part::Other => {}
                     }
                 }
                 drop(state);
+                lost.into_iter().for_each(|(waiting, why)| self.lose(waiting, why));
                 server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
             }
             Message::Other | Message::Broken => {
@@ -119,9 +127,12 @@ impl Switchboard {
     }
 
     /// A call of the client is answered. Nobody else takes it back now.
-    pub(in crate::mcp) fn end_call(&self, id: &Id, token: Option<&String>) {
+    pub(in crate::mcp) fn end_call(&self, id: &Id, token: Option<&String>, was_taken_back: bool) {
         let mut state = self.lock();
-        state.in_flight.remove(id);
+        // Another one may have its name by now.
+        if !was_taken_back {
+            state.in_flight.remove(id);
+        }
         if let Some(token) = token {
             state.progress.remove(token);
         }
@@ -188,8 +199,10 @@ impl Switchboard {
             }
             _ => {}
         }
-        let is_first_page = method == "tools/list" && !text().contains("\"cursor\"");
-        ClientRequest { id: id.clone(), method: method.to_owned(), is_first_page, again: None }
+        let cursor = |params: Value| params.get("cursor")?.as_str().map(str::to_owned);
+        let page =
+            params.filter(|_| method == "tools/list").and_then(|params| serde_json::from_str(params).ok());
+        ClientRequest { id: id.clone(), method: method.to_owned(), page: page.and_then(cursor), again: None }
     }
 
     fn note_greeting(&self, params: Option<&RawValue>) {

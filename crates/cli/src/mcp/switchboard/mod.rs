@@ -47,8 +47,8 @@ pub(super) struct ClientRequest {
     /// What the client calls it.
     id: Id,
     method: String,
-    /// Is it the first page of a list, where it is one?
-    is_first_page: bool,
+    /// Where the page of a list begins that it asks for; nothing for the first one.
+    page: Option<String>,
     /// The frame, where it only asks and may be asked again.
     again: Option<Vec<u8>>,
 }
@@ -219,7 +219,12 @@ impl Switchboard {
 
     /// The same frame, under a name that no other request has that is under way.
     pub(super) fn under_free_name(&self, id: &Id, frame: Vec<u8>, has_twin: bool) -> (Id, Vec<u8>) {
-        if !has_twin && !self.lock().waiting.contains_key(id) {
+        let is_free = {
+            let state = self.lock();
+            // An answer to one that was taken back may still come.
+            !has_twin && !state.waiting.contains_key(id) && !state.taken_back.contains(id)
+        };
+        if is_free {
             return (id.clone(), frame);
         }
         let name = self.name();

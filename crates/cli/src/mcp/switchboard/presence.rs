@@ -34,6 +34,20 @@ pub(in crate::mcp) struct Handshake {
     pub(in crate::mcp) wishes: Vec<(String, Option<String>)>,
 }
 
+impl Presence {
+    /// Why nothing can be said to the server, where that is so.
+    pub(super) fn why_not(&self) -> Option<Unanswered> {
+        let (words, retry_after) = match self {
+            Presence::Up(_) | Presence::Starting | Presence::Away => return None,
+            Presence::Shut { why, until } => {
+                (why.clone(), Some(until.saturating_duration_since(tokio::time::Instant::now())))
+            }
+            Presence::Over(why) => (why.clone(), None),
+        };
+        Some(Unanswered { words, http_status: None, retry_after, never_reached: true, is_final: true })
+    }
+}
+
 impl Switchboard {
     /// Something is said to the server, or waits until it can be. It is the way out of a lane.
     pub(in crate::mcp) fn deliver(&self, delivery: Delivery) {
@@ -45,27 +59,8 @@ impl Switchboard {
         let outbound = outbound.counted(&self.loads);
         let lost = {
             let mut state = self.lock();
-            let why_not = match &state.presence {
-                Presence::Up(_) | Presence::Starting | Presence::Away => None,
-                Presence::Shut { why, until } => {
-                    let left = until.saturating_duration_since(tokio::time::Instant::now());
-                    Some((why.clone(), Some(left)))
-                }
-                Presence::Over(why) => Some((why.clone(), None)),
-            };
-            match why_not {
-                Some((words, retry_after)) => waiting.map(|waiting| {
-                    (
-                        waiting,
-                        Unanswered {
-                            words,
-                            http_status: None,
-                            retry_after,
-                            never_reached: true,
-                            is_final: true,
-                        },
-                    )
-                }),
+            match state.presence.why_not() {
+                Some(why) => waiting.map(|waiting| (waiting, why)),
                 None => {
                     if let (Some(asks), Some(waiting)) = (&outbound.asks, waiting) {
                         state.waiting.insert(asks.id.clone(), waiting);

@@ -14,7 +14,7 @@ impl Switchboard {
     pub(in crate::mcp) fn hear_server(&self, frame: Vec<u8>) {
         self.lock().heard += 1;
         if mcp::depth(&frame) > DEEPEST {
-            if let Some(id) = Id::in_beginning(&frame).or_else(|| Id::in_end(&frame)) {
+            if let Message::Answer { id: Some(id), .. } = mcp::read(&frame) {
                 self.refuse(&id, &format!("nested more than {DEEPEST} levels deep"));
             }
             self.notes.tell(Happened::Noise { begins: excerpt(&frame), why: "nested too deep".to_owned() });
@@ -96,7 +96,8 @@ impl Switchboard {
     /// Something came that is no frame. Perhaps it tells whose answer it was to be.
     pub(in crate::mcp) fn noise(&self, begins: String, why: Noise) {
         let words = why.in_words();
-        if let Some(id) = Id::in_beginning(begins.as_bytes()) {
+        // A request has a name as well, but nobody waits for it here.
+        if let Some(id) = Id::in_beginning(begins.as_bytes()).filter(|_| !begins.contains("\"method\"")) {
             self.refuse(&id, &words);
         }
         self.notes.tell(Happened::Noise { begins, why: words });
@@ -145,7 +146,7 @@ impl Switchboard {
             }
             "tools/list" => {
                 if let Some(page) = ToolList::of(result) {
-                    self.list(request.is_first_page, page);
+                    self.list(request.page.as_deref(), page);
                 }
             }
             _ => {}
@@ -153,8 +154,8 @@ impl Switchboard {
     }
 
     /// A page of the list of tools was seen.
-    pub(in crate::mcp) fn list(&self, is_first: bool, page: ToolList) {
-        let listed = self.lock().catalogue.learn(is_first, page);
+    pub(in crate::mcp) fn list(&self, begins_at: Option<&str>, page: ToolList) {
+        let listed = self.lock().catalogue.learn(begins_at, page);
         if let Some(digests) = listed {
             self.notes.tell(Happened::Listed(digests));
             self.relisted.notify_one();
