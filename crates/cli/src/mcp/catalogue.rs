@@ -137,3 +137,58 @@ impl Catalogue {
         free
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages in the order in which they come: where each begins, where the next one does, and its tool. Tells which tools are
+    /// known afterwards, where a list is complete.
+    fn check(pages: &[(Option<&str>, Option<&str>, &str)], expected: Option<&str>) {
+        let mut catalogue = Catalogue::default();
+        let mut whole = None;
+        for (begins, next, name) in pages {
+            if name.is_empty() {
+                catalogue.outdate();
+                continue;
+            }
+            let tool = ListedTool {
+                name: (*name).to_owned(),
+                schema: Value::Bool(true),
+                has_output_schema: false,
+                hints: Hints::default(),
+                digest: String::new(),
+            };
+            let listed =
+                catalogue.learn(*begins, ToolList { tools: vec![tool], next: next.map(str::to_owned) });
+            whole = listed.map(|names| names.into_keys().collect::<Vec<_>>().join(" ")).or(whole);
+        }
+        assert_eq!(whole.as_deref(), expected, "{pages:?}");
+    }
+
+    #[test]
+    fn only_pages_that_follow_one_another_are_a_list() {
+        check(&[(None, None, "a")], Some("a"));
+        check(&[(None, Some("2"), "a"), (Some("2"), None, "b")], Some("a b"));
+        check(&[(None, Some("2"), "a")], None);
+        // The list changed in between.
+        check(&[(None, Some("2"), "a"), (None, None, ""), (Some("2"), None, "b")], None);
+        // Two lists at once.
+        check(
+            &[(None, Some("2"), "a"), (None, Some("2"), "a"), (Some("2"), None, "b"), (Some("2"), None, "b")],
+            Some("a b"),
+        );
+        check(&[(Some("3"), None, "c")], None);
+    }
+
+    #[test]
+    fn names_that_no_toolbox_takes_are_told_apart() {
+        let mut catalogue = Catalogue::default();
+        let mut shelved =
+            |name: &str| catalogue.find(name).map(|known| known.shelved_as.clone()).unwrap_or_default();
+        assert_eq!(shelved("read file"), "read_file");
+        assert_eq!(shelved("read_file"), "read_file_2");
+        assert_eq!(shelved("\u{8bfb}"), "_");
+        assert_eq!(shelved(""), "__2");
+    }
+}

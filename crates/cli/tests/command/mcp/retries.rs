@@ -161,6 +161,16 @@ fn agents_behind_tools_are_sent_again_as_often_as_is_wise_and_in_their_session()
     check(&["--retries", "0"], "gemini", 1);
 }
 
+#[test]
+fn arguments_that_have_no_room_for_a_session_are_sent_again_as_they_are() {
+    let world = World::empty();
+    let mut client = Client::ready(&world, &["--no-check"], &[]);
+    for arguments in [json!([]), json!("low water"), json!(7)] {
+        client.call("codex", arguments);
+    }
+    client.works("echo", json!({ "text": "still here" }));
+}
+
 fn cancelled(id: &Value) -> String {
     json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id, "reason": "enough" } })
         .to_string()
