@@ -404,7 +404,8 @@ impl Proxy {
             (Some(true), _, _) if believed => Annotations::new().read_only(),
             (_, _, Some(true)) => Annotations::new().destructive(),
             (_, Some(true), _) if believed => Annotations::new().idempotent(),
-            _ => Annotations::new(),
+            // Unless it says otherwise a tool changes something, and the same twice may be just what is wanted.
+            _ => Annotations::new().writes(),
         };
         if let Some((_, retries)) = self.terms.agents.behind(name) {
             annotations = annotations.retries(self.terms.retries.unwrap_or(retries));

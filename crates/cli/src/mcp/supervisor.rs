@@ -36,6 +36,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(8);
 const LIVED: Duration = Duration::from_secs(30);
 /// How long a server that was started again may take for its part of the handshake.
 const GREETING: Duration = Duration::from_secs(30);
+/// And how long for each wish of the client that is told to it again.
+const WISH: Duration = Duration::from_secs(3);
 /// So many lines of what it said to people are told with its end.
 const REMARKS: usize = 20;
 /// More pages than this no list has.
@@ -263,9 +265,8 @@ async fn greet(board: Arc<Switchboard>, to: mpsc::UnboundedSender<Outbound>, bro
         if let Some(frame) = handshake.initialized {
             let _it_is_gone = to.send(Outbound::new(frame, None));
         }
-        for (method, params) in handshake.wishes {
-            let _nobody_waits =
-                timeout(GREETING, ask(&board, &to, &method, params.as_deref().unwrap_or("{}"))).await;
+        for wish in handshake.wishes {
+            let _nobody_waits_for_long = timeout(WISH, ask(&board, &to, wish.method, &wish.params)).await;
         }
     }
     board.up(to.clone());

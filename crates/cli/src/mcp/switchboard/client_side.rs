@@ -188,14 +188,12 @@ impl Switchboard {
                     state.greeting = greeting;
                 }
             }
-            "logging/setLevel" => {
-                state.handshake.wishes.retain(|(wish, _)| wish != method);
-                state.handshake.wishes.push((method.to_owned(), Some(text())));
+            "logging/setLevel" => state.handshake.wish("logging/setLevel", None, text()),
+            "resources/subscribe" => {
+                state.handshake.wish("resources/subscribe", raw(params).and_then(named), text());
             }
-            "resources/subscribe" => state.handshake.wishes.push((method.to_owned(), Some(text()))),
             "resources/unsubscribe" => {
-                let gone = Some(text());
-                state.handshake.wishes.retain(|(wish, of)| wish != "resources/subscribe" || *of != gone);
+                state.handshake.forget("resources/subscribe", &raw(params).and_then(named));
             }
             _ => {}
         }

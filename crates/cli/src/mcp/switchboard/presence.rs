@@ -31,7 +31,29 @@ pub(in crate::mcp) struct Handshake {
     /// The frame of `notifications/initialized`.
     pub(in crate::mcp) initialized: Option<Vec<u8>>,
     /// Requests that change what the server does by itself: the level of its log, and what it tells changes of.
-    pub(in crate::mcp) wishes: Vec<(String, Option<String>)>,
+    pub(in crate::mcp) wishes: Vec<Wish>,
+}
+
+/// A request that changes what the server does by itself.
+#[derive(Debug, Clone)]
+pub(in crate::mcp) struct Wish {
+    pub(in crate::mcp) method: &'static str,
+    /// The resource that it is about, where it is about one.
+    about: Option<String>,
+    pub(in crate::mcp) params: String,
+}
+
+impl Handshake {
+    /// Remembers a wish in the place of the one before about the same.
+    pub(super) fn wish(&mut self, method: &'static str, about: Option<String>, params: String) {
+        self.forget(method, &about);
+        self.wishes.push(Wish { method, about, params });
+    }
+
+    /// A wish is taken back.
+    pub(super) fn forget(&mut self, method: &str, about: &Option<String>) {
+        self.wishes.retain(|wish| wish.method != method || wish.about != *about);
+    }
 }
 
 impl Presence {
