@@ -70,7 +70,10 @@ impl<'a> Chronicle<'a> {
             Happened::Unresponsive { silent_for } => {
                 ServerWhat::unresponsive(cleaner, "a sign of life", time::span_ms(silent_for))
             }
-            Happened::Noise { begins, why } => ServerWhat::noise(cleaner, begins.as_bytes(), &why),
+            Happened::Noise { begins, why, more: 0 } => ServerWhat::noise(cleaner, begins.as_bytes(), &why),
+            Happened::Noise { begins, why, more } => {
+                ServerWhat::noise(cleaner, begins.as_bytes(), &format!("{why}, and {more} more like it"))
+            }
             Happened::Remarks(remarks) => ServerWhat::remark(cleaner, &lines(&remarks)),
             Happened::Listed(digests) => ServerWhat::ToolsChanged(self.changes(&digests)?),
         };

@@ -12,7 +12,7 @@ use unstuck_wire::mcp::{self, Id, Message, RpcError, ToolResult};
 use super::Proxy;
 use super::lane::Place;
 use super::link::{Asks, Outbound, Unanswered};
-use super::switchboard::{Came, Delivery, Waiting};
+use super::switchboard::{Begun, Came, Delivery, Waiting, Withdrawal};
 
 /// A tool of the server, as the toolbox has it: whoever calls it asks the server.
 pub(super) struct Forwarded {
@@ -80,8 +80,7 @@ pub(super) struct Journey {
     pub(super) token: Option<String>,
     /// Is another request of the same name under way?
     has_twin: bool,
-    /// Calls of one round were asked for before anybody saw what came of the others.
-    pub(super) round: u64,
+    pub(super) begun: Begun,
     /// The field that says which session of an agent is to go on, where the tool has one.
     session_field: Option<String>,
     progress: Mutex<Progress>,
@@ -106,7 +105,7 @@ impl Journey {
         place: Place<Delivery>,
         session_field: Option<String>,
         has_twin: bool,
-        round: u64,
+        begun: Begun,
     ) -> Journey {
         Journey {
             id,
@@ -115,7 +114,7 @@ impl Journey {
             arguments: call.arguments,
             token: call.progress_token,
             has_twin,
-            round,
+            begun,
             session_field,
             progress: Mutex::new(Progress { place: Some(place), ..Progress::default() }),
         }
@@ -150,7 +149,7 @@ impl Journey {
         let asks =
             Some(Asks { id: name.clone(), method: "tools/call".to_owned(), name: Some(self.tool.clone()) });
         let delivery = Delivery { outbound: Outbound::new(frame, asks), waiting: Some(Waiting::Us(tell)) };
-        let given_up = GivenUp { proxy, name: Some(name) };
+        let given_up = GivenUp { proxy, withdrawal: &self.begun.withdrawal, name: Some(name) };
         match place {
             Some(place) => place.fill(delivery),
             None => proxy.server.push(delivery),
@@ -254,6 +253,7 @@ fn lost(why: Unanswered) -> Failure {
 /// An attempt that nobody waits for any more is taken back.
 struct GivenUp<'a> {
     proxy: &'a Arc<Proxy>,
+    withdrawal: &'a Withdrawal,
     name: Option<Id>,
 }
 
@@ -267,8 +267,8 @@ impl Drop for GivenUp<'_> {
     fn drop(&mut self) {
         let Some(name) = self.name.take() else { return };
         if self.proxy.board.forget(&name) {
-            let frame = mcp::cancelled(&name, "nobody waits for it any longer");
-            self.proxy.server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+            let outbound = Outbound::new(self.withdrawal.words(&name), None);
+            self.proxy.server.push(Delivery { outbound, waiting: None });
             self.proxy.doubts.look(&self.proxy.board);
         }
     }

@@ -26,7 +26,7 @@ use super::intake::Intake;
 use super::journey::{Forwarded, Journey};
 use super::lane::Lane;
 use super::link::Gone;
-use super::notes::{Happened, Notes};
+use super::notes::{Closing, Happened, Notes};
 use super::outlet::Outlet;
 use super::supervisor::{Doubts, Supervisor, Way};
 use super::switchboard::{Delivery, Heeded, Presence, Switchboard};
@@ -106,12 +106,11 @@ pub(crate) fn run(terms: Terms, way: Way, write: impl FnMut(Happened)) -> io::Re
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (notes, notebook) = Notes::new();
     let serving = thread::Builder::new().name("unstuck-mcp".to_owned()).spawn(move || {
+        let _whatever_happens = Closing(notes.clone());
         let code = runtime.block_on(async move {
             let intake = Intake::new(io::stdin().as_fd().try_clone_to_owned()?, terms.most)?;
             let outlet = Outlet::new(File::from(io::stdout().as_fd().try_clone_to_owned()?))?;
-            let code = serve(terms, way, intake, outlet, notes.clone()).await;
-            notes.close().await;
-            Ok::<u8, io::Error>(code)
+            Ok::<u8, io::Error>(serve(terms, way, intake, outlet, notes).await)
         });
         runtime.shutdown_background();
         code
@@ -298,12 +297,11 @@ impl Proxy {
                 let tool = call.tool.clone();
                 let field =
                     known.as_ref().and_then(|known| mcp::session_field(&known.schema).map(str::to_owned));
-                let cancelled = CancellationToken::new();
-                let round = self.board.begin_call(&id, call.progress_token.as_ref(), cancelled.clone());
-                let journey = Arc::new(Journey::new(id.clone(), frame, call, place, field, has_twin, round));
+                let begun = self.board.begin_call(&id, call.progress_token.as_ref());
+                let journey = Journey::new(id.clone(), frame, call, place, field, has_twin, begun);
                 let proxy = Arc::clone(self);
                 tokio::spawn(async move {
-                    Arc::clone(&proxy).carry(id, tool, known, journey, cancelled).await;
+                    Arc::clone(&proxy).carry(id, tool, known, Arc::new(journey)).await;
                     proxy.board.leave_call();
                 });
             }
@@ -311,14 +309,7 @@ impl Proxy {
     }
 
     /// Carries a call out, and answers it.
-    async fn carry(
-        self: Arc<Proxy>,
-        id: Id,
-        tool: String,
-        known: Option<Known>,
-        journey: Arc<Journey>,
-        cancelled: CancellationToken,
-    ) {
+    async fn carry(self: Arc<Proxy>, id: Id, tool: String, known: Option<Known>, journey: Arc<Journey>) {
         let Some(toolbox) = self.toolbox.get() else { return };
         self.shelve(toolbox).await;
         self.note_pause(toolbox);
@@ -327,12 +318,14 @@ impl Proxy {
         let deadline = self.terms.deadline;
         let within =
             deadline.unwrap_or_else(|| client::retry_within(self.board.greeting().client.as_deref()));
-        let call =
-            ToolCall::new(name, journey.input()).id(key.as_str()).retry_within(within).round(journey.round);
+        let call = ToolCall::new(name, journey.input())
+            .id(key.as_str())
+            .retry_within(within)
+            .round(journey.begun.round);
         self.lock().insert(key.clone(), Arc::clone(&journey));
         let result = tokio::select! {
             biased;
-            () = cancelled.cancelled() => None,
+            () = journey.begun.withdrawal.token.cancelled() => None,
             result = toolbox.call(call) => Some(result),
         };
         self.lock().remove(&key);
@@ -401,8 +394,9 @@ impl Proxy {
         let hints = known.hints;
         let believed = self.terms.believes_hints;
         let mut annotations = match (hints.read_only, hints.idempotent, hints.destructive) {
-            (Some(true), _, _) if believed => Annotations::new().read_only(),
+            // One that says both is not believed that it only looks.
             (_, _, Some(true)) => Annotations::new().destructive(),
+            (Some(true), _, _) if believed => Annotations::new().read_only(),
             (_, Some(true), _) if believed => Annotations::new().idempotent(),
             // Unless it says otherwise a tool changes something, and the same twice may be just what is wanted.
             _ => Annotations::new().writes(),

@@ -92,10 +92,7 @@ impl Supervisor {
                         true => self.board.up(link.to.clone()),
                         false => greeting = Some(tokio::spawn(self.greeting(link.to.clone(), &broken))),
                     }
-                    if std::mem::take(&mut is_probe) {
-                        self.board.notes.tell(Happened::Recovered);
-                    }
-                    let gone = self.listen(link, &broken, &mut remarks).await;
+                    let gone = self.listen(link, &broken, &mut remarks, &mut is_probe).await;
                     // Nobody introduces anybody to a server that is gone, or the next one would never be heard.
                     if let Some(greeting) = greeting {
                         greeting.abort();
@@ -176,7 +173,13 @@ impl Supervisor {
     }
 
     /// Hears the server until it is gone.
-    async fn listen(&self, link: Link, broken: &Notify, remarks: &mut VecDeque<String>) -> Gone {
+    async fn listen(
+        &self,
+        link: Link,
+        broken: &Notify,
+        remarks: &mut VecDeque<String>,
+        is_probe: &mut bool,
+    ) -> Gone {
         let Link { to, mut from } = link;
         // Held by the switchboard alone from now on, so that it ends when nobody says anything any more.
         drop(to);
@@ -202,7 +205,12 @@ impl Supervisor {
                 }
             };
             match heard {
-                Some(Heard::Frame(frame)) => self.board.hear_server(frame),
+                Some(Heard::Frame(frame)) => {
+                    if std::mem::take(is_probe) {
+                        self.board.notes.tell(Happened::Recovered);
+                    }
+                    self.board.hear_server(frame);
+                }
                 Some(Heard::Noise { begins, why }) => self.board.noise(begins, why),
                 Some(Heard::Refused { id, why }) => self.board.refuse(&id, &why.in_words()),
                 Some(Heard::Unanswered { id, why }) => self.board.unanswered(&id, why),
@@ -254,7 +262,7 @@ async fn end(mut from: mpsc::Receiver<Heard>) {
 
 /// Introduces the client again to a server that was started again, and only then lets them talk.
 async fn greet(board: Arc<Switchboard>, to: mpsc::UnboundedSender<Outbound>, broken: Arc<Notify>) {
-    let handshake = board.handshake();
+    let handshake = board.introduction();
     if let Some(params) = handshake.initialize.filter(|_| handshake.is_answered) {
         let answer = timeout(GREETING, ask(&board, &to, "initialize", &params)).await;
         let is_welcome = matches!(&answer, Ok(Some(frame)) if matches!(mcp::read(frame), Message::Answer { came: Ok(_), .. }));

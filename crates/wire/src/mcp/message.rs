@@ -69,6 +69,12 @@ pub fn read(frame: &[u8]) -> Message<'_> {
     }
 }
 
+/// The request that `notifications/cancelled` with these parameters takes back.
+pub fn cancels(params: &RawValue) -> Option<Id> {
+    let params: Fields<'_> = serde_json::from_str(params.get()).ok()?;
+    Id::of(params.get("requestId")?.get())
+}
+
 fn other_or_broken(text: &str) -> Message<'_> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Message::Other,

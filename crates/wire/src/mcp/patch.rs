@@ -20,6 +20,14 @@ pub fn rearranged(frame: &[u8], arguments: &str) -> Option<Vec<u8>> {
     exchanged(text, params.get("arguments")?, arguments)
 }
 
+/// The same word that a request is taken back, about another one. Nothing where it is none.
+pub fn cancelling(frame: &[u8], id: &Id) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(frame).ok()?;
+    let fields: Fields<'_> = serde_json::from_str(text).ok()?;
+    let params: Fields<'_> = serde_json::from_str(fields.get("params")?.get()).ok()?;
+    exchanged(text, params.get("requestId")?, id.json())
+}
+
 /// The text with another value in the place of this one, which lies within it.
 fn exchanged(text: &str, old: &RawValue, new: &str) -> Option<Vec<u8>> {
     let at = old.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;

@@ -4,15 +4,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use unstuck_wire::mcp::{self, Message};
 
 use super::carry::Carried;
 use super::client::Turns;
 use super::flights::{Awaited, Flight};
 use super::line::Line;
 use super::reading::{Said, same};
-use crate::mcp::link::{Gone, Heard, Outbound};
+use crate::mcp::link::{Asks, Gone, Heard, Outbound};
 
 /// How it ends.
 enum End {
@@ -44,7 +46,7 @@ pub(super) async fn run(
         }
         tokio::select! {
             said = outbound.recv() => match said {
-                Some(said) => waiting.push_back(said),
+                Some(said) => waiting.extend(apart(said)),
                 None => break End::HungUp,
             },
             Some(gone) = is_gone.recv() => break End::Gone(gone),
@@ -59,6 +61,26 @@ pub(super) async fn run(
         End::HungUp => line.give_back_session().await,
         End::Gone(gone) => drop(line.heard.send(Heard::Gone(gone)).await),
     }
+}
+
+/// What is said at once is said one by one: only one revision knows frames of several messages, and each has its own answer.
+fn apart(said: Outbound) -> Vec<Outbound> {
+    if said.asks.is_some() || !said.frame.trim_ascii_start().starts_with(b"[") {
+        return vec![said];
+    }
+    let Ok(parts) = serde_json::from_slice::<Vec<&RawValue>>(&said.frame) else { return vec![said] };
+    let parts = parts.into_iter().map(|part| {
+        let asks = match mcp::read(part.get().as_bytes()) {
+            Message::Request { id, method, .. } => Some(Asks { id, method: method.into_owned(), name: None }),
+            Message::Notification { .. }
+            | Message::Answer { .. }
+            | Message::Batch(_)
+            | Message::Other
+            | Message::Broken => None,
+        };
+        Outbound::new(part.get().as_bytes().to_vec(), asks)
+    });
+    parts.collect()
 }
 
 /// Sends one frame on its way. Until the answer to `initialize` has begun nobody knows in which session the rest belongs, and

@@ -1,22 +1,25 @@
 //! What the client says: its requests are remembered, and its calls are left to whoever carries them out.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
-use unstuck::CancellationToken;
 use unstuck_wire::mcp::{self, ErrorCode, Greeting, Id, Message, Part, ToolCall};
 
 use super::presence::Handshake;
-use super::{ClientRequest, DEEPEST, Delivery, Heeded, InFlight, Progress, Switchboard, Waiting};
+use super::{
+    Begun, ClientRequest, DEEPEST, Delivery, Heeded, InFlight, Progress, Switchboard, Waiting, Withdrawal,
+};
 use crate::mcp::lane::Lane;
 use crate::mcp::link::{Asks, Outbound};
 
 /// What the server has to hear of a request that the client takes back.
 enum TakenBack {
-    /// What the client says: it knows the request by the same name.
+    /// What the client says: it knows the request by the same name, or does not know it.
     AsNamed,
     /// It knows the request by this name.
     Known(Id),
-    /// It does not know it, or is told by somebody else.
+    /// It has not heard the request, or is told by somebody else.
     Nothing,
 }
 
@@ -49,9 +52,9 @@ impl Switchboard {
             }
             Message::Notification { method, params } => {
                 let frame = match &*method {
-                    "notifications/cancelled" => match self.cancel(params.map(|params| params.get())) {
+                    "notifications/cancelled" => match self.cancel(params, &frame) {
                         TakenBack::AsNamed => frame,
-                        TakenBack::Known(id) => mcp::cancelled(&id, "the client does not wait any longer"),
+                        TakenBack::Known(id) => mcp::cancelling(&frame, &id).unwrap_or(frame),
                         TakenBack::Nothing => return (Heeded::Done, frame),
                     },
                     "notifications/initialized" => {
@@ -63,9 +66,16 @@ impl Switchboard {
                 server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
             }
             Message::Answer { id, .. } => {
-                // A server that was started again has not asked what the one before did.
-                let is_wanted = id.as_ref().is_none_or(|id| self.lock().theirs.remove(id));
-                if is_wanted {
+                let frame = match id {
+                    None => Some(frame),
+                    Some(name) => match self.lock().questions.answer(&name) {
+                        Some(servers) if servers != name => mcp::renamed(&frame, &servers),
+                        Some(_) => Some(frame),
+                        // A server that was started again has not asked what the one before did.
+                        None => None,
+                    },
+                };
+                if let Some(frame) = frame {
                     server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
                 }
             }
@@ -90,7 +100,7 @@ impl Switchboard {
                                 }
                             }
                         }
-                        Part::Answer(id) => drop(state.theirs.remove(&id)),
+                        Part::Answer(id) => drop(state.questions.answer(&id)),
                         Part::Other => {}
                     }
                 }
@@ -105,17 +115,17 @@ impl Switchboard {
         (Heeded::Done, Vec::new())
     }
 
-    /// A call of the client is under way, until somebody cancels it. Tells in which round it was asked for: as long as one call
-    /// is not answered, those that come were asked for together with it.
-    pub(in crate::mcp) fn begin_call(&self, id: &Id, token: Option<&String>, call: CancellationToken) -> u64 {
+    /// A call of the client is under way.
+    pub(in crate::mcp) fn begin_call(&self, id: &Id, token: Option<&String>) -> Begun {
         let mut state = self.lock();
         state.rounds += u64::from(state.carried == 0);
-        state.in_flight.insert(id.clone(), InFlight::Call(call));
+        let withdrawal = Arc::<Withdrawal>::default();
+        state.in_flight.insert(id.clone(), InFlight::Call(Arc::clone(&withdrawal)));
         state.carried += 1;
         if let Some(token) = token {
             state.progress.insert(token.clone(), Progress::default());
         }
-        state.rounds
+        Begun { round: state.rounds, withdrawal }
     }
 
     /// All is said to the client of a call that was under way.
@@ -153,10 +163,8 @@ impl Switchboard {
     }
 
     /// A client takes a request back. Tells under which name the server knows it, where it does.
-    fn cancel(&self, params: Option<&str>) -> TakenBack {
-        let params: Option<Value> = params.and_then(|params| serde_json::from_str(params).ok());
-        let id = params.and_then(|params| Id::of(&params.get("requestId")?.to_string()));
-        let Some(id) = id else { return TakenBack::Nothing };
+    fn cancel(&self, params: Option<&RawValue>, said: &[u8]) -> TakenBack {
+        let Some(id) = params.and_then(mcp::cancels) else { return TakenBack::AsNamed };
         let mut state = self.lock();
         match state.in_flight.remove(&id) {
             Some(InFlight::PassedOn(upstream)) => {
@@ -170,11 +178,11 @@ impl Switchboard {
             Some(InFlight::Call(call)) => {
                 drop(state);
                 // Whoever drops the call tells the server of it.
-                call.cancel();
+                call.withdraw(said.to_vec());
                 self.answered.notify_waiters();
                 TakenBack::Nothing
             }
-            None => TakenBack::Nothing,
+            None => TakenBack::AsNamed,
         }
     }
 

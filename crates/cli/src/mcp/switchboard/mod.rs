@@ -5,10 +5,11 @@
 
 mod client_side;
 mod presence;
+mod questions;
 mod server_side;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -21,6 +22,7 @@ use super::link::{Loads, Outbound, Unanswered};
 use super::notes::Notes;
 use super::outlet::Outlet;
 pub(super) use presence::{Handshake, Presence};
+use questions::Questions;
 
 /// A frame in which things lie deeper in each other than this is refused: whoever reads it may not survive it.
 const DEEPEST: usize = 500;
@@ -68,7 +70,36 @@ enum InFlight {
     /// It was passed on under this name.
     PassedOn(Id),
     /// It is a call that is looked after.
-    Call(CancellationToken),
+    Call(Arc<Withdrawal>),
+}
+
+/// A call that is under way.
+pub(super) struct Begun {
+    /// As long as one call is not answered, those that come were asked for together with it: calls of one round were asked for
+    /// before anybody saw what came of the others.
+    pub(super) round: u64,
+    pub(super) withdrawal: Arc<Withdrawal>,
+}
+
+/// Whether the client takes a call back, and in which words.
+#[derive(Debug, Default)]
+pub(super) struct Withdrawal {
+    pub(super) token: CancellationToken,
+    /// The frame of the client.
+    said: OnceLock<Vec<u8>>,
+}
+
+impl Withdrawal {
+    fn withdraw(&self, said: Vec<u8>) {
+        let _it_is_the_first = self.said.set(said);
+        self.token.cancel();
+    }
+
+    /// What is to be said to a server that knows the call by this name, and is not to go on with it.
+    pub(super) fn words(&self, name: &Id) -> Vec<u8> {
+        let said = self.said.get().and_then(|said| mcp::cancelling(said, name));
+        said.unwrap_or_else(|| mcp::cancelled(name, "nobody waits for it any longer"))
+    }
 }
 
 /// How far a call is, as its client was told.
@@ -91,8 +122,8 @@ struct State {
     carried: usize,
     /// How often calls were asked for when none was under way.
     rounds: u64,
-    /// Requests of the server that the client has not answered yet.
-    theirs: HashSet<Id>,
+    /// What the server asks the client.
+    questions: Questions,
     handshake: Handshake,
     greeting: Greeting,
     catalogue: Catalogue,
@@ -171,7 +202,7 @@ impl Switchboard {
                 taken_back: HashSet::new(),
                 carried: 0,
                 rounds: 0,
-                theirs: HashSet::new(),
+                questions: Questions::default(),
                 handshake: Handshake::default(),
                 greeting: Greeting::default(),
                 catalogue: Catalogue::default(),
@@ -227,6 +258,11 @@ impl Switchboard {
         if is_free {
             return (id.clone(), frame);
         }
+        self.renamed(id, frame)
+    }
+
+    /// The same frame under a name of ours.
+    fn renamed(&self, id: &Id, frame: Vec<u8>) -> (Id, Vec<u8>) {
         let name = self.name();
         match mcp::renamed(&frame, &name) {
             Some(renamed) => (name, renamed),

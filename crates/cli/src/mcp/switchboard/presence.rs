@@ -113,10 +113,10 @@ impl Switchboard {
     /// asked is asked again, once, where it comes back.
     pub(in crate::mcp) fn gone(&self, presence: Presence, words: &str) {
         let comes_back = matches!(presence, Presence::Starting);
-        let lost = {
+        let (lost, abandoned) = {
             let mut state = self.lock();
             state.presence = presence;
-            state.theirs.clear();
+            let abandoned = state.questions.abandon();
             state.taken_back.clear();
             let waiting = std::mem::take(&mut state.waiting);
             let held: HashSet<Id> =
@@ -138,8 +138,11 @@ impl Switchboard {
             if !comes_back {
                 state.held.clear();
             }
-            lost
+            (lost, abandoned)
         };
+        for name in abandoned {
+            self.out.push(mcp::cancelled(&name, words));
+        }
         for (waiting, never_reached) in lost {
             let words = words.to_owned();
             self.lose(
@@ -147,6 +150,19 @@ impl Switchboard {
                 Unanswered { words, http_status: None, retry_after: None, never_reached, is_final: false },
             );
         }
+    }
+
+    /// What has to be said to a server that was started again before anything else. What of it waited to be said need not be
+    /// said twice.
+    pub(in crate::mcp) fn introduction(&self) -> Handshake {
+        let mut state = self.lock();
+        let handshake = state.handshake.clone();
+        if handshake.is_answered
+            && let Some(initialized) = &handshake.initialized
+        {
+            state.held.retain(|held| held.frame != *initialized);
+        }
+        handshake
     }
 
     /// The server is there again, and hears what waited for it.

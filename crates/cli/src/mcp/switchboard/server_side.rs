@@ -17,7 +17,7 @@ impl Switchboard {
             if let Message::Answer { id: Some(id), .. } = mcp::read(&frame) {
                 self.refuse(&id, &format!("nested more than {DEEPEST} levels deep"));
             }
-            self.notes.tell(Happened::Noise { begins: excerpt(&frame), why: "nested too deep".to_owned() });
+            self.notes.noise(excerpt(&frame), "nested too deep".to_owned());
             return;
         }
         match mcp::read(&frame) {
@@ -30,10 +30,7 @@ impl Switchboard {
                     if is_late {
                         return;
                     }
-                    self.notes.tell(Happened::Noise {
-                        begins: excerpt(&frame),
-                        why: "an answer to nothing".to_owned(),
-                    });
+                    self.notes.noise(excerpt(&frame), "an answer to nothing".to_owned());
                     return;
                 };
                 match waiting {
@@ -54,28 +51,38 @@ impl Switchboard {
             }
             Message::Answer { id: None, .. } | Message::Other => self.out.push(frame),
             Message::Request { id, .. } => {
-                self.lock().theirs.insert(id);
+                let is_free = self.lock().questions.is_free(&id);
+                let (name, frame) = match is_free {
+                    true => (id.clone(), frame),
+                    false => self.renamed(&id, frame),
+                };
+                self.lock().questions.ask(name, id);
                 self.out.push(frame);
             }
             Message::Notification { method, params } => {
-                match &*method {
-                    "notifications/tools/list_changed" => self.lock().catalogue.outdate(),
+                let known_as = match &*method {
+                    "notifications/tools/list_changed" => {
+                        self.lock().catalogue.outdate();
+                        None
+                    }
                     "notifications/progress" if self.goes_back(params.map(|params| params.get())) => return,
-                    _ => {}
-                }
-                self.out.push(frame);
+                    "notifications/cancelled" => params.and_then(|params| self.withdrawn(params)),
+                    _ => None,
+                };
+                let renamed = known_as.and_then(|name| mcp::cancelling(&frame, &name));
+                self.out.push(renamed.unwrap_or(frame));
             }
             Message::Batch(parts) => {
                 let mut state = self.lock();
                 for part in parts {
                     match part {
-                        Part::Request(id) => drop(state.theirs.insert(id)),
+                        Part::Request(id) => state.questions.ask(id.clone(), id),
                         Part::Answer(id) => match state.waiting.remove(&id) {
                             Some(Waiting::Client(request)) => drop(state.in_flight.remove(&request.id)),
                             Some(Waiting::Us(_)) => {
                                 // A call that was asked for alone: it has its answer in here.
                                 if let Some(InFlight::Call(call)) = state.in_flight.remove(&id) {
-                                    call.cancel();
+                                    call.token.cancel();
                                 }
                             }
                             None => {}
@@ -87,9 +94,7 @@ impl Switchboard {
                 self.out.push(frame);
                 self.answered.notify_waiters();
             }
-            Message::Broken => {
-                self.notes.tell(Happened::Noise { begins: excerpt(&frame), why: "not a message".to_owned() });
-            }
+            Message::Broken => self.notes.noise(excerpt(&frame), "not a message".to_owned()),
         }
     }
 
@@ -100,7 +105,7 @@ impl Switchboard {
         if let Some(id) = Id::in_beginning(begins.as_bytes()).filter(|_| !begins.contains("\"method\"")) {
             self.refuse(&id, &words);
         }
-        self.notes.tell(Happened::Noise { begins, why: words });
+        self.notes.noise(begins, words);
     }
 
     /// An answer came that is none.
@@ -160,6 +165,12 @@ impl Switchboard {
             self.notes.tell(Happened::Listed(digests));
             self.relisted.notify_one();
         }
+    }
+
+    /// The server takes back what it asked. Tells by which other name the client knows it.
+    fn withdrawn(&self, params: &RawValue) -> Option<Id> {
+        let id = mcp::cancels(params)?;
+        self.lock().questions.withdraw(&id).filter(|name| *name != id)
     }
 
     /// Is this progress none, because we have told of more already?

@@ -5,6 +5,7 @@ mod bad_input;
 mod client;
 mod failures;
 mod memory;
+mod questions;
 mod retries;
 mod soak;
 mod supervision;

@@ -105,16 +105,33 @@ fn cancelling_reaches_the_server_under_the_name_it_knows() {
     wait_for("the call does not arrive", || seen_calls(&world, "slow").len() == 1);
     client.say(&cancelled(&json!(id)));
     wait_for("it does not stop", || seen(&world).iter().any(|line| line["stopped"] == id));
-    // What is passed on without being looked after.
-    let id = client.send("vendor/anything", json!({}));
-    client.answer(id);
-    client.say(&cancelled(&json!(id)));
+    // One that the server knows by another name, since its own is taken.
+    for _ in 0..2 {
+        let call = json!({ "name": "slow", "arguments": { "ms": 20_000, "steps": 400 } });
+        let call = json!({ "jsonrpc": "2.0", "id": "twin", "method": "tools/call", "params": call });
+        client.say(&call.to_string());
+    }
+    wait_for("the calls do not arrive", || seen_calls(&world, "slow").len() == 3);
+    let name = seen_calls(&world, "slow")[2]["id"].clone();
+    assert_ne!(name, "twin");
+    client.say(&cancelled(&json!("twin")));
+    wait_for("it does not stop", || seen(&world).iter().any(|line| line["stopped"] == name));
+    // What is over, what nobody knows, and what names nothing.
+    let answered = client.send("vendor/anything", json!({}));
+    client.answer(answered);
+    client.say(&cancelled(&json!(answered)));
     client.say(&cancelled(&json!("never heard of")));
     client.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
-    client.works("echo", json!({ "text": "a" }));
-    let cancels: Vec<Value> =
-        seen(&world).into_iter().filter(|line| line["notification"] == "notifications/cancelled").collect();
-    assert_eq!(cancels.len(), 1, "of what is over nobody takes anything back: {cancels:?}");
+    let cancels = || -> Vec<Value> {
+        let seen = seen(&world).into_iter();
+        seen.filter(|line| line["notification"] == "notifications/cancelled").collect()
+    };
+    wait_for("the server does not hear all of it", || cancels().len() == 5);
+    let words = |id: Value| json!({ "requestId": id, "reason": "enough" });
+    let expected = [words(json!(id)), words(name), words(json!(answered)), words(json!("never heard of"))];
+    let cancels = cancels();
+    let heard: Vec<&Value> = cancels.iter().map(|line| &line["params"]).collect();
+    assert_eq!(heard, [&expected[0], &expected[1], &expected[2], &expected[3], &Value::Null]);
 }
 
 #[test]

@@ -178,6 +178,9 @@ fn what_a_client_takes_back_is_taken_back_in_its_own_words() {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"no time","requestId":1,"_meta":{}}}"#,
             &[],
         ),
+        // Of what nobody knows the server may know more.
+        (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unheard-of"}}"#, &[]),
+        (r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#, &[]),
     ]);
 }
 

@@ -42,6 +42,16 @@ async fn several_messages_in_one_are_heard_one_by_one() {
 }
 
 #[tokio::test]
+async fn what_is_asked_at_once_is_asked_and_answered_one_by_one() {
+    let mut talk = talk(ok).await;
+    talk.say(r#"[{"jsonrpc":"2.0","id":1,"method":"a"}, {"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","id":2,"method":"c"}]"#);
+    let mut heard = [talk.hear().await, talk.hear().await];
+    heard.sort();
+    assert!(heard[0].contains(r#""id":1"#) && heard[1].contains(r#""id":2"#), "{heard:?}");
+    talk.until(|talk| talk.seen().len() == 3).await;
+}
+
+#[tokio::test]
 async fn a_request_is_answered_once() {
     let twice =
         "data: {\"id\":1,\"result\":1}\n\ndata: {\"id\":1,\"result\":2}\n\ndata: {\"id\":9,\"result\":3}\n\n";
