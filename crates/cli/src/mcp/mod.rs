@@ -14,6 +14,7 @@ mod lane;
 mod link;
 mod notes;
 mod outlet;
+mod owed;
 mod proxy;
 mod supervisor;
 mod switchboard;

@@ -28,6 +28,7 @@ use super::lane::Lane;
 use super::link::Gone;
 use super::notes::{Closing, Happened, Notes};
 use super::outlet::Outlet;
+use super::owed::Owed;
 use super::supervisor::{Doubts, Supervisor, Way};
 use super::switchboard::{Delivery, Heeded, Presence, Switchboard};
 
@@ -299,10 +300,10 @@ impl Proxy {
                     known.as_ref().and_then(|known| mcp::session_field(&known.schema).map(str::to_owned));
                 let begun = self.board.begin_call(&id, call.progress_token.as_ref());
                 let journey = Journey::new(id.clone(), frame, call, place, field, has_twin, begun);
-                let proxy = Arc::clone(self);
+                let (proxy, owed) = (Arc::clone(self), Owed::new(&self.board, &id));
                 tokio::spawn(async move {
-                    Arc::clone(&proxy).carry(id, tool, known, Arc::new(journey)).await;
-                    proxy.board.leave_call();
+                    let _owed = owed;
+                    proxy.carry(id, tool, known, Arc::new(journey)).await;
                 });
             }
         }
