@@ -111,6 +111,34 @@ done"#;
 }
 
 #[test]
+fn a_server_is_told_once_that_the_client_is_ready_whenever_the_client_says_so() {
+    // It dies of its greeting in its first life, and takes its time to begin the second.
+    let server = r#"echo s >> starts
+[ "$(wc -l < starts)" -eq 2 ] && sleep 1
+while IFS= read -r line; do
+  [ "$(wc -l < starts)" -eq 2 ] && printf '%s\n' "$line" >> seen
+  id=${line#*'"id":'}; id=${id%%,*}
+  case "$line" in
+    *'"method":"notifications'*) continue;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[],"capabilities":{}}}\n' "$id"
+  [ "$(wc -l < starts)" -eq 1 ] && exit 4
+done"#;
+    let world = World::empty();
+    let mut client = Client::start(&world, &[], &["sh", "-c", server]);
+    client
+        .ask("initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {} }));
+    wait_for("it does not begin again", || {
+        std::fs::read_to_string(world.path("starts")).unwrap_or_default().lines().count() == 2
+    });
+    client.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client.ask("ping", json!({}));
+    let seen = std::fs::read_to_string(world.path("seen")).unwrap();
+    let told: Vec<&str> = seen.lines().filter(|line| line.contains("initialized")).collect();
+    assert_eq!(told.len(), 1, "{seen}");
+}
+
+#[test]
 fn a_server_that_does_not_come_up_is_told_of_with_its_own_words_and_its_code() {
     let world = World::empty();
     let mut client = Client::of_peer(&world, &[], &["--die-at-start", "99"]);
