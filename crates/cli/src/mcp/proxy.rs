@@ -41,6 +41,9 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long the server may take to go, and what is written to be written.
 const FAREWELL: Duration = Duration::from_secs(6);
 
+/// The exit code where we could not do our work.
+const OWN_FAULT: u8 = 125;
+
 /// So long nobody calls anything when somebody else has the word.
 const PAUSE_MS: u64 = 60_000;
 
@@ -118,7 +121,7 @@ pub(crate) fn run(terms: Terms, way: Way, write: impl FnMut(Happened)) -> io::Re
     })?;
     // What is written may block, so it is written here.
     notebook.write(write);
-    serving.join().unwrap_or(Ok(1))
+    serving.join().unwrap_or(Ok(OWN_FAULT))
 }
 
 async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes: Notes) -> u8 {
@@ -127,7 +130,7 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
         Err(error) => {
             // No tool is in it yet, so none can be wrong.
             outlet.put(mcp::failed(None, ErrorCode::ServerGone, &error.to_string(), None));
-            return 1;
+            return OWN_FAULT;
         }
     };
     let leaving = CancellationToken::new();
@@ -402,8 +405,8 @@ impl Proxy {
             // Unless it says otherwise a tool changes something, and the same twice may be just what is wanted.
             _ => Annotations::new().writes(),
         };
-        if let Some((_, retries)) = self.terms.agents.behind(name) {
-            annotations = annotations.retries(self.terms.retries.unwrap_or(retries));
+        if let Some(retries) = self.terms.agents.retries(name, self.terms.retries) {
+            annotations = annotations.retries(retries);
         }
         if !self.terms.checks || unreadable.contains(&known.shelved_as) {
             annotations = annotations.unchecked();

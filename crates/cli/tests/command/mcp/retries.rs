@@ -176,6 +176,8 @@ fn agents_behind_tools_are_sent_again_as_often_as_is_wise_and_in_their_session()
     check(&["--agent", "codex=0"], "codex", 1);
     check(&["--agent", "coder=1"], "coder", 2);
     check(&["--retries", "0"], "gemini", 1);
+    check(&["--retries", "3"], "coder", 1);
+    check(&["--retries", "0", "--agent", "codex=1"], "codex", 2);
 }
 
 #[test]
