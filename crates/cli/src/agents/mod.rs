@@ -2,9 +2,11 @@
 //! what its owner has to do afterwards. Rows, and what reads them; nothing here decides what a hook answers.
 
 mod agent;
+mod change;
 mod client;
 mod command_line;
 mod installation;
+mod installation_told;
 mod note;
 mod opencode;
 mod own_program;
@@ -19,9 +21,11 @@ mod wrapping;
 mod wrapping_told;
 
 pub(crate) use agent::{AGENTS, Agent, Carrier, LONGEST_WAIT, Limit};
+pub(crate) use change::{Change, Direction, Done, Outcome, Tools};
 pub(crate) use client::{CLIENTS, Client, Config, real};
 pub(crate) use command_line::{command_line, program_of};
-pub(crate) use installation::{Done, Installation, Outcome, Tools};
+pub(crate) use installation::Installation;
+pub(crate) use installation_told::{Became, names};
 pub(crate) use note::Note;
 pub(crate) use opencode::{limits_of_plugin, program_of_plugin};
 pub(crate) use own_program::OwnProgram;
@@ -30,10 +34,9 @@ pub(crate) use server::{Server, State, Wrapper};
 pub(crate) use switch::{active_plugin, switched_off};
 pub(crate) use tells_us::names_us;
 pub(crate) use tells_us::tells_us_itself;
-pub(crate) use told::{Became, Told};
+pub(crate) use told::{Tells, Told};
 pub(crate) use version::{Reported, Why};
-pub(crate) use wrapping::{Aim, Reshaped, Wrapping};
-pub(crate) use wrapping_told::{Turned, WrappingTold};
+pub(crate) use wrapping::{Aim, Wrapping};
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,15 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
+    /// The one that the options `--user` and `--project` ask for; nothing without either.
+    pub(crate) fn asked(user: bool, project: bool) -> Option<Scope> {
+        match (user, project) {
+            (true, _) => Some(Scope::User),
+            (false, true) => Some(Scope::Project),
+            (false, false) => None,
+        }
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Scope::User => "user",

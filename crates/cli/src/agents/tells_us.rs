@@ -57,7 +57,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::editing::{Before, hash};
+    use crate::editing::{Before, Book, hash};
 
     /// A home with two projects, one of them with another repository inside.
     struct World {
@@ -71,7 +71,7 @@ mod tests {
             for folder in ["one/.git", "one/src/deep", "one/vendored/.git", "two/src"] {
                 fs::create_dir_all(home.path().join(folder)).unwrap();
             }
-            let ledger = Ledger::lock(&home.path().join("state")).unwrap();
+            let ledger = Ledger::lock(&home.path().join("state"), Book::Hooks).unwrap();
             World { home, ledger }
         }
 

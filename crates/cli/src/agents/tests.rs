@@ -7,11 +7,12 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::agent::Carrier;
-use super::installation::{Done, Installation, Outcome, Tools};
+use super::change::{Change, Done, Outcome, Tools};
+use super::installation::Installation;
 use super::version::{Reported, Version, Why};
 use super::{AGENTS, Agent};
 use crate::editing::tests::{any_hand, any_settings, written};
-use crate::editing::{Backups, EditError, Ledger};
+use crate::editing::{Backups, Book, EditError, Ledger};
 
 /// A folder with an agent's file in it, and our own beside it.
 struct Disk {
@@ -22,7 +23,7 @@ struct Disk {
 impl Disk {
     fn new() -> Disk {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::lock(&folder.path().join("state")).unwrap();
+        let ledger = Ledger::lock(&folder.path().join("state"), Book::Hooks).unwrap();
         Disk { folder, ledger }
     }
 
@@ -37,24 +38,23 @@ impl Disk {
 
     fn installation(&self, agent: &'static Agent, program: &str) -> Installation {
         let newest = Reported::Version(Version { major: 9999, minor: 0, patch: 0 });
-        let (events, _) = agent.events_of(&newest);
-        Installation { agent, file: self.file(), program: program.to_owned(), events, tolerated: Vec::new() }
+        Installation::new(agent, self.file(), program.to_owned(), newest)
     }
 
     fn act(
         &mut self,
-        act: impl FnOnce(&mut Tools<'_>) -> Result<Outcome, EditError>,
-    ) -> Result<Outcome, EditError> {
+        act: impl FnOnce(&mut Tools<'_>) -> Result<Outcome<Vec<String>>, EditError>,
+    ) -> Result<Outcome<Vec<String>>, EditError> {
         let backups = Backups::in_folder(&self.folder.path().join("state"));
         act(&mut Tools { ledger: &mut self.ledger, backups: &backups, now: 1, dry_run: false })
     }
 
-    fn put_in(&mut self, agent: &'static Agent, program: &str) -> Outcome {
+    fn put_in(&mut self, agent: &'static Agent, program: &str) -> Outcome<Vec<String>> {
         let installation = self.installation(agent, program);
         self.act(|tools| installation.put_in(tools)).unwrap()
     }
 
-    fn take_out(&mut self, agent: &'static Agent) -> Outcome {
+    fn take_out(&mut self, agent: &'static Agent) -> Outcome<Vec<String>> {
         let installation = self.installation(agent, "/usr/bin/unstuck");
         self.act(|tools| installation.take_out(tools)).unwrap()
     }

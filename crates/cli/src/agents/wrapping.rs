@@ -1,22 +1,15 @@
-//! One file of one client: sends its servers through us, or no longer, and tells whether they go. What is to be written is
-//! worked out from what was read, and worked out again whenever somebody else was faster.
+//! One file of one client: which of its servers go through us, how they come to do that and cease to, and whether they do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::change::{Change, Plan};
 use super::client::{Client, Config};
-use super::installation::{Done, Tools, remove_empty};
 use super::own_server::OWN;
 use super::place::Scope;
 use super::server::{Left, Server, State, Wrapper};
-use crate::editing::{
-    After, Backups, Before, EditError, Found, Ledger, Put, Sheet, Wrapped, Written, hash, make_folders, put,
-    sweep, unified,
-};
-
-/// How often somebody else may be faster.
-const TRIES: u32 = 5;
+use crate::editing::{After, Backups, Before, EditError, Found, Ledger, Sheet, Wrapped, Written, hash};
 
 /// The key under which Claude Code keeps what holds in one folder only.
 pub(super) const PROJECTS: &str = "projects";
@@ -65,34 +58,8 @@ pub(crate) enum Fate {
     NameTaken,
 }
 
-/// What became of a file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reshaped {
-    /// Where it really lies.
-    pub(crate) file: PathBuf,
-    pub(crate) done: Done,
-    /// The copy of what was there before.
-    pub(crate) backup: Option<PathBuf>,
-    /// The change, where it was only thought of.
-    pub(crate) diff: String,
-    pub(crate) fates: Vec<(Server, Fate)>,
-}
-
-/// What a file is to become.
-struct Plan {
-    after: After,
-    fates: Vec<(Server, Fate)>,
-    /// Our servers that stand in it then.
-    servers: Vec<Wrapped>,
-    /// Keys that were made for our own server.
-    made: Vec<String>,
-}
-
-impl Plan {
-    fn is_empty(&self) -> bool {
-        self.servers.is_empty() && self.made.is_empty()
-    }
-}
+/// The servers of a file, and what became of each.
+pub(crate) type Fates = Vec<(Server, Fate)>;
 
 impl Wrapping {
     /// For whoever only looks.
@@ -113,162 +80,25 @@ impl Wrapping {
         let sheet = self.sheet(&found, found.bytes())?;
         self.listed(&sheet, &self.config.holders)
     }
+}
 
-    /// Does what is wanted.
-    pub(crate) fn put_in(&self, tools: &mut Tools<'_>) -> Result<Reshaped, EditError> {
-        for _ in 0..TRIES {
-            let found = Found::look(&self.config.file)?;
-            let known = tools.ledger.about(found.path()).cloned();
-            let plan = self.plan_in(&found, known.as_ref())?;
-            let done = match (&plan.after, found.bytes()) {
-                (After::Same | After::Gone, _) => return Ok(reshaped(&found, plan, Done::Nothing, None)),
-                (After::Bytes(_), Some(_)) => Done::Changed,
-                (After::Bytes(_), None) => Done::Made,
-            };
-            found.may_be_replaced()?;
-            if tools.dry_run {
-                return Ok(prospect(&found, plan, done));
-            }
-            let folders = make_folders(found.path().parent().unwrap_or(Path::new("/")))?;
-            sweep(found.path());
-            let written = self.write_in(tools, &found, &plan, known.as_ref(), &folders);
-            if !matches!(written, Ok((Put::Done, _))) {
-                remove_empty(&folders);
-            }
-            if let (Put::Done, backup) = written? {
-                tools.backups.thin_out(found.path(), &tools.ledger.copies());
-                return Ok(reshaped(&found, plan, done, backup));
-            }
-        }
-        Err(EditError::KeepsChanging { path: self.config.file.clone() })
+impl Change for Wrapping {
+    type Seen = Fates;
+
+    fn file(&self) -> &Path {
+        &self.config.file
     }
 
-    fn write_in(
-        &self,
-        tools: &mut Tools<'_>,
-        found: &Found,
-        plan: &Plan,
-        known: Option<&Written>,
-        folders: &[PathBuf],
-    ) -> Result<(Put, Option<PathBuf>), EditError> {
-        let before = self.before(tools, found, known)?;
-        let backup = found.bytes().map(|bytes| tools.backups.keep(found.path(), bytes, tools.now + 1));
-        let folders = match known {
-            Some(known) if folders.is_empty() => known.folders.clone(),
-            Some(_) | None => folders.to_vec(),
-        };
-        tools.ledger.note(self.written(tools.now, found, plan, before, folders))?;
-        let result = put(found, &plan.after);
-        if !matches!(result, Ok(Put::Done)) {
-            match known {
-                Some(known) => tools.ledger.note(known.clone())?,
-                None => tools.ledger.forget(found.path())?,
-            }
-        }
-        Ok((result?, backup.transpose()?))
+    fn agent(&self) -> &'static str {
+        self.client.word
     }
 
-    /// Undoes it.
-    pub(crate) fn take_out(&self, tools: &mut Tools<'_>) -> Result<Reshaped, EditError> {
-        for _ in 0..TRIES {
-            let found = Found::look(&self.config.file)?;
-            let known = tools.ledger.about(found.path()).cloned();
-            let plan = self.plan_out(&found, known.as_ref(), tools.backups)?;
-            let done = match &plan.after {
-                After::Same => Done::Nothing,
-                After::Bytes(_) => Done::Changed,
-                After::Gone => Done::Removed,
-            };
-            if tools.dry_run {
-                return Ok(prospect(&found, plan, done));
-            }
-            let backup = match (done, found.bytes()) {
-                (Done::Changed | Done::Removed, Some(bytes)) => {
-                    found.may_be_replaced()?;
-                    sweep(found.path());
-                    Some(tools.backups.keep(found.path(), bytes, tools.now)?)
-                }
-                (Done::Nothing | Done::Made, _) | (_, None) => None,
-            };
-            let before = match (plan.is_empty(), done) {
-                (true, _) | (_, Done::Nothing) => None,
-                (false, Done::Made | Done::Changed | Done::Removed) => {
-                    Some(self.before(tools, &found, known.as_ref())?)
-                }
-            };
-            if let Put::Done = put(&found, &plan.after)? {
-                let folders = known.map(|known| known.folders).unwrap_or_default();
-                match before {
-                    Some(before) => {
-                        tools.ledger.note(self.written(tools.now, &found, &plan, before, folders))?
-                    }
-                    None if plan.is_empty() => {
-                        remove_empty(&folders);
-                        tools.ledger.forget(found.path())?;
-                    }
-                    None => {}
-                }
-                tools.backups.thin_out(found.path(), &tools.ledger.copies());
-                return Ok(reshaped(&found, plan, done, backup));
-            }
-        }
-        Err(EditError::KeepsChanging { path: self.config.file.clone() })
+    fn commands(&self, _: Option<&Written>) -> Vec<String> {
+        // Servers are noted with the place of each.
+        Vec::new()
     }
 
-    /// Is everything as it should be?
-    pub(crate) fn is_in(&self, ledger: &Ledger) -> Result<bool, EditError> {
-        let found = Found::as_it_is(&self.config.file)?;
-        let known = ledger.about(found.path());
-        Ok(found.bytes().is_some() && matches!(self.plan_in(&found, known)?.after, After::Same))
-    }
-
-    /// Is nothing of us in the file, as far as it was asked for?
-    pub(crate) fn is_out(&self, _: &Ledger) -> Result<bool, EditError> {
-        let found = Found::as_it_is(&self.config.file)?;
-        let Some(bytes) = found.bytes() else { return Ok(true) };
-        let sheet = self.sheet(&found, Some(bytes))?;
-        Ok(!self.everywhere(&sheet)?.iter().any(|server| self.is_meant(server)))
-    }
-
-    /// What was there before us: the copy that is known, or one made of what is there now, without us.
-    fn before(&self, tools: &Tools<'_>, found: &Found, known: Option<&Written>) -> Result<Before, EditError> {
-        let Some(bytes) = found.bytes() else { return Ok(Before::Nothing) };
-        if let Some(known) = known.filter(|known| known.is_left(bytes)) {
-            return Ok(known.before.clone());
-        }
-        let sheet = self.sheet(found, Some(bytes))?;
-        let has_own = known.is_some_and(|known| self.has_made_own(known));
-        let is_ours = |server: &Server| has_own || server.state != State::Never(Left::Own);
-        let (without, _) = self.strip(&sheet, found, known, tools.backups, is_ours)?;
-        Ok(Before::Copy(tools.backups.keep(found.path(), &without.bytes(), tools.now)?))
-    }
-
-    fn written(
-        &self,
-        now: u64,
-        found: &Found,
-        plan: &Plan,
-        before: Before,
-        folders: Vec<PathBuf>,
-    ) -> Written {
-        let left = match &plan.after {
-            After::Bytes(bytes) => hash(bytes),
-            After::Same | After::Gone => hash(found.bytes().unwrap_or_default()),
-        };
-        Written {
-            file: found.path().to_owned(),
-            agent: self.client.word.to_owned(),
-            at_ms: now,
-            before,
-            left,
-            made: plan.made.clone(),
-            folders,
-            commands: Vec::new(),
-            servers: plan.servers.clone(),
-        }
-    }
-
-    fn plan_in(&self, found: &Found, known: Option<&Written>) -> Result<Plan, EditError> {
+    fn plan_in(&self, found: &Found, known: Option<&Written>) -> Result<Plan<Fates>, EditError> {
         let old = self.sheet(found, found.bytes())?;
         let mut sheet = old.clone();
         let mut made = known.map(|known| known.made.clone()).unwrap_or_default();
@@ -290,40 +120,27 @@ impl Wrapping {
             true => After::Same,
             false => After::Bytes(after),
         };
-        Ok(Plan { after, fates, servers, made })
+        Ok(Plan { after, made, servers, seen: fates })
     }
 
-    /// Sends one server through us, where it can be.
-    fn wrap(&self, sheet: &mut Sheet<'_>, server: &Server, is_asked: bool) -> Result<Fate, EditError> {
-        let form = &self.client.form;
-        let (edits, fate) = match &server.state {
-            State::Open => (form.wrap(&self.program, &server.name, &server.entry), Fate::Wrapped),
-            State::OnRequest(why) if is_asked => {
-                (form.wrap(&self.program, &server.name, &server.entry), Fate::AllTheSame(*why))
-            }
-            State::Wrapped { program, by: Wrapper::Us } if *program != Path::new(&self.program) => {
-                (form.mend(&self.program), Fate::Mended)
-            }
-            State::Wrapped { by: Wrapper::Us, .. } => return Ok(Fate::Already),
-            State::Wrapped { by: Wrapper::Hand, .. } => return Ok(Fate::ByHand),
-            State::OnRequest(why) | State::Never(why) => return Ok(Fate::Left(*why)),
-        };
-        *sheet = sheet.edit(&server.place, &edits)?;
-        Ok(fate)
-    }
-
-    fn plan_out(&self, found: &Found, known: Option<&Written>, backups: &Backups) -> Result<Plan, EditError> {
+    fn plan_out(
+        &self,
+        found: &Found,
+        known: Option<&Written>,
+        backups: &Backups,
+    ) -> Result<Plan<Fates>, EditError> {
         let Some(bytes) = found.bytes() else {
-            return Ok(Plan { after: After::Same, fates: Vec::new(), servers: Vec::new(), made: Vec::new() });
+            let (made, servers, seen) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(Plan { after: After::Same, made, servers, seen });
         };
         let sheet = self.sheet(found, Some(bytes))?;
-        let (without, fates) = self.strip(&sheet, found, known, backups, |server| self.is_meant(server))?;
+        let (without, seen) = self.strip(&sheet, found, known, backups, |server| self.is_meant(server))?;
         let servers = self.ours(&sheet, &without, known)?;
         let mut made = known.map(|known| known.made.clone()).unwrap_or_default();
         if without.value_at(&self.own_place())?.is_none() {
             made.clear();
         }
-        let mut plan = Plan { after: After::Same, fates, servers, made };
+        let mut plan = Plan { after: After::Same, made, servers, seen };
         let is_changed = without.bytes() != bytes;
         if !is_changed {
             return Ok(plan);
@@ -346,6 +163,48 @@ impl Wrapping {
         Ok(plan)
     }
 
+    fn without(
+        &self,
+        found: &Found,
+        bytes: &[u8],
+        known: Option<&Written>,
+        backups: &Backups,
+    ) -> Result<Vec<u8>, EditError> {
+        let sheet = self.sheet(found, Some(bytes))?;
+        let has_own = known.is_some_and(|known| self.has_made_own(known));
+        let is_ours = |server: &Server| has_own || server.state != State::Never(Left::Own);
+        let (without, _) = self.strip(&sheet, found, known, backups, is_ours)?;
+        Ok(without.bytes())
+    }
+
+    fn is_out(&self, _: &Ledger) -> Result<bool, EditError> {
+        let found = Found::as_it_is(&self.config.file)?;
+        let Some(bytes) = found.bytes() else { return Ok(true) };
+        let sheet = self.sheet(&found, Some(bytes))?;
+        Ok(!self.everywhere(&sheet)?.iter().any(|server| self.is_meant(server)))
+    }
+}
+
+impl Wrapping {
+    /// Sends one server through us, where it can be.
+    fn wrap(&self, sheet: &mut Sheet<'_>, server: &Server, is_asked: bool) -> Result<Fate, EditError> {
+        let form = &self.client.form;
+        let (edits, fate) = match &server.state {
+            State::Open => (form.wrap(&self.program, &server.name, &server.entry), Fate::Wrapped),
+            State::OnRequest(why) if is_asked => {
+                (form.wrap(&self.program, &server.name, &server.entry), Fate::AllTheSame(*why))
+            }
+            State::Wrapped { program, by: Wrapper::Us } if *program != Path::new(&self.program) => {
+                (form.mend(&self.program), Fate::Mended)
+            }
+            State::Wrapped { by: Wrapper::Us, .. } => return Ok(Fate::Already),
+            State::Wrapped { by: Wrapper::Hand, .. } => return Ok(Fate::ByHand),
+            State::OnRequest(why) | State::Never(why) => return Ok(Fate::Left(*why)),
+        };
+        *sheet = sheet.edit(&server.place, &edits)?;
+        Ok(fate)
+    }
+
     /// The sheet without those of our entries that are chosen.
     fn strip<'f>(
         &self,
@@ -354,7 +213,7 @@ impl Wrapping {
         known: Option<&Written>,
         backups: &Backups,
         is_chosen: impl Fn(&Server) -> bool,
-    ) -> Result<(Sheet<'f>, Vec<(Server, Fate)>), EditError> {
+    ) -> Result<(Sheet<'f>, Fates), EditError> {
         let copy = known.and_then(|known| match &known.before {
             Before::Copy(copy) => backups.read(copy).ok(),
             Before::Nothing => None,
@@ -491,18 +350,4 @@ fn fingerprint(sheet: &Sheet<'_>, server: &Server) -> String {
         Some(text) => hash(text.as_bytes()),
         None => hash(server.entry.to_string().as_bytes()),
     }
-}
-
-fn reshaped(found: &Found, plan: Plan, done: Done, backup: Option<PathBuf>) -> Reshaped {
-    Reshaped { file: found.path().to_owned(), done, backup, diff: String::new(), fates: plan.fates }
-}
-
-/// What would become of a file, with the change to it.
-fn prospect(found: &Found, plan: Plan, done: Done) -> Reshaped {
-    let diff = match &plan.after {
-        After::Same => String::new(),
-        After::Bytes(after) => unified(found.path(), found.bytes(), Some(after)),
-        After::Gone => unified(found.path(), found.bytes(), None),
-    };
-    Reshaped { diff, ..reshaped(found, plan, done, None) }
 }

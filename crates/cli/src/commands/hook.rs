@@ -13,7 +13,7 @@ use unstuck_wire::hook::{self, Happened, Host, Letter, generic};
 use crate::agents::{self, Places};
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
-use crate::editing::Ledger;
+use crate::editing::{Book, Ledger};
 use crate::exit::{CommandError, ExitStatus};
 use crate::last_word::LastWord;
 use crate::post::Post;
@@ -146,7 +146,7 @@ fn answer_one(
 
 /// Does this program also tell us by hooks of its own?
 fn tells_us_itself(cellar: &Cellar, letter: &Letter) -> bool {
-    let ledger = cellar.folder().ok().and_then(|folder| Ledger::read(folder).ok());
+    let ledger = cellar.folder().ok().and_then(|folder| Ledger::read(folder, Book::Hooks).ok());
     ledger.is_some_and(|ledger| agents::tells_us_itself(&ledger, &Places::here(), letter.host, &letter.cwd))
 }
 

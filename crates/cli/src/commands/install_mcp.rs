@@ -1,18 +1,17 @@
 //! `unstuck install mcp`: servers that agents know already are reached through us from then on, until an uninstall.
 
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use serde::Serialize;
 use unstuck_judge::Lang;
 
 use crate::agents::{
-    Aim, CLIENTS, Client, Config, Note, OwnProgram, Places, Reshaped, Scope, Server, State, Tools, Turned,
-    Wrapper, Wrapping, WrappingTold,
+    Aim, CLIENTS, Change, Client, Config, Direction, Note, Places, Scope, Server, State, Told, Wrapper,
+    Wrapping,
 };
-use crate::cellar::{self, Cellar};
-use crate::commands::install::SETTLE;
-use crate::editing::{Backups, Book, EditError, Ledger};
+use crate::cellar::Cellar;
+use crate::commands::install_work::{ForWhom, Work, add_doubt, own_program, tell};
+use crate::editing::Book;
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
 use crate::plain;
@@ -75,18 +74,17 @@ pub(crate) struct InstallMcpServerArgs {
     /// Which agent
     #[arg(value_name = "AGENT", value_parser = client_named)]
     agent: &'static Client,
-    /// For you, in every project (the default)
-    #[arg(long, conflicts_with = "project")]
-    user: bool,
-    /// For this project only
-    #[arg(long)]
-    project: bool,
-    /// Show the change as a unified diff, and make none
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    whom: ForWhom,
     /// One JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl InstallMcpArgs {
+    fn scope(&self) -> Option<Scope> {
+        Scope::asked(self.user, self.project)
+    }
 }
 
 /// The client of this name.
@@ -104,7 +102,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &InstallMcpArgs) -> Result
     }
     let clients = chosen(&places, args)?;
     let (own, program) = own_program()?;
-    let scope = if args.project { Scope::Project } else { Scope::User };
+    let scope = args.scope().unwrap_or(Scope::User);
     let mut wrappings = Vec::new();
     for client in clients {
         let configs = client.configs(&places);
@@ -114,27 +112,18 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &InstallMcpArgs) -> Result
             wrappings.push(Wrapping { client, config, program: program.clone(), aim: aim.clone() });
         }
     }
-    let mut work = ServerWork::begin(cellar, args.dry_run)?;
-    let mut told: Vec<WrappingTold> = Vec::new();
-    for wrapping in wrappings {
-        let became = work.install(wrapping);
-        told.push(became);
-    }
-    work.settle(&mut told, Wrapping::is_in, Wrapping::put_in);
+    let mut work = Work::begin(cellar, Book::Servers, args.dry_run)?;
+    let put_in = |wrapping| changed(&mut work, wrapping, Some(scope), Direction::In);
+    let mut told: Vec<Told<Wrapping>> = wrappings.into_iter().map(put_in).collect();
+    work.settle(&mut told, Direction::In);
     told.retain(|told| !told.is_silent());
     if told.is_empty() {
         ui.remark(&no_server(ui.lang(), args.agent, scope))?;
         return Ok(ExitStatus::Success);
     }
     add_doubt(&mut told, &own, args.json);
-    let status = tell(ui, &told, args.json, args.dry_run)?;
-    Ok(match status {
-        // Whoever asks for a server by its name wants to know that it could not be done.
-        ExitStatus::Success if !args.servers.is_empty() && told.iter().any(WrappingTold::has_refused) => {
-            ExitStatus::No
-        }
-        status => status,
-    })
+    // Whoever asks for a server by its name wants to know that it could not be done.
+    tell(ui, &told, args.json, |told| !args.servers.is_empty() && told.has_refused())
 }
 
 pub(crate) fn run_own(
@@ -144,34 +133,29 @@ pub(crate) fn run_own(
 ) -> Result<ExitStatus, CommandError> {
     let places = Places::here();
     let (own, program) = own_program()?;
-    let scope = if args.project { Scope::Project } else { Scope::User };
-    let client = args.agent;
+    let (client, scope) = (args.agent, args.whom.scope());
     let config = client.first_file(&places, scope).ok_or(CommandError::NoHome)?;
-    let mut work = ServerWork::begin(cellar, args.dry_run)?;
-    let mut told = vec![work.install(Wrapping { client, config, program, aim: Aim::Own })];
-    work.settle(&mut told, Wrapping::is_in, Wrapping::put_in);
+    let mut work = Work::begin(cellar, Book::Servers, args.whom.dry_run)?;
+    let wrapping = Wrapping { client, config, program, aim: Aim::Own };
+    let mut told = [changed(&mut work, wrapping, Some(scope), Direction::In)];
+    work.settle(&mut told, Direction::In);
     add_doubt(&mut told, &own, args.json);
-    let status = tell(ui, &told, args.json, args.dry_run)?;
-    Ok(match status {
-        ExitStatus::Success if told.iter().any(WrappingTold::has_left) => ExitStatus::No,
-        status => status,
-    })
+    tell(ui, &told, args.json, Told::has_left)
 }
 
-fn own_program() -> Result<(OwnProgram, String), CommandError> {
-    let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
-    match own.path.to_str() {
-        Some(program) => Ok((own.clone(), program.to_owned())),
-        None => Err(CommandError::OddPath { path: own.path }),
+/// Changes the servers of one file.
+pub(super) fn changed(
+    work: &mut Work,
+    change: Wrapping,
+    scope: Option<Scope>,
+    direction: Direction,
+) -> Told<Wrapping> {
+    let became = change.make(direction, &mut work.tools());
+    let mut told = Told { change, scope, became, notes: Vec::new(), dry_run: work.dry_run };
+    if direction == Direction::In && scope == Some(Scope::Project) && told.has_changed() {
+        told.notes.push(Note::Shared { file: told.change.file().to_owned() });
     }
-}
-
-/// A program reads each line by itself; a person reads them all, and need be told once.
-fn add_doubt(told: &mut [WrappingTold], own: &OwnProgram, json: bool) {
-    let told_once = if json { 0 } else { told.len().saturating_sub(1) };
-    for told in &mut told[told_once..] {
-        told.notes.extend(own.doubt());
-    }
+    told
 }
 
 /// The agent that was named, or those that are found and agreed to.
@@ -213,126 +197,6 @@ fn check_names(
         });
     }
     Ok(())
-}
-
-/// What `install` and `uninstall` share: the ledger, held for as long as they work.
-pub(super) struct ServerWork {
-    pub(super) ledger: Ledger,
-    backups: Backups,
-    dry_run: bool,
-    /// What was done, in the order of what is told.
-    done: Vec<Option<Wrapping>>,
-}
-
-impl ServerWork {
-    pub(super) fn begin(cellar: &Cellar, dry_run: bool) -> Result<ServerWork, CommandError> {
-        let state = cellar.folder()?;
-        let ledger = match dry_run {
-            true => Ledger::read_book(state, Book::Servers)?,
-            false => Ledger::lock_book(state, Book::Servers)?,
-        };
-        Ok(ServerWork { ledger, backups: Backups::in_folder(state), dry_run, done: Vec::new() })
-    }
-
-    fn tools(&mut self) -> Tools<'_> {
-        Tools { ledger: &mut self.ledger, backups: &self.backups, now: cellar::now(), dry_run: self.dry_run }
-    }
-
-    fn install(&mut self, wrapping: Wrapping) -> WrappingTold {
-        let became = wrapping.put_in(&mut self.tools());
-        let scope = wrapping.config.scope;
-        let mut told = self.told(wrapping, Some(scope), became);
-        if told.has_changed() && scope == Scope::Project {
-            told.notes.push(Note::Shared { file: told.file.clone() });
-        }
-        told
-    }
-
-    pub(super) fn uninstall(&mut self, wrapping: Wrapping, scope: Option<Scope>) -> WrappingTold {
-        let became = wrapping.take_out(&mut self.tools());
-        self.told(wrapping, scope, became)
-    }
-
-    /// What is told of it; what was written is kept for [`ServerWork::settle`].
-    fn told(
-        &mut self,
-        wrapping: Wrapping,
-        scope: Option<Scope>,
-        became: Result<Reshaped, EditError>,
-    ) -> WrappingTold {
-        let told = WrappingTold {
-            client: wrapping.client,
-            scope,
-            file: wrapping.config.file.clone(),
-            turned: became.map_or_else(Turned::Failed, Turned::Well),
-            notes: Vec::new(),
-            dry_run: self.dry_run,
-        };
-        self.done.push((told.has_changed() && !self.dry_run).then_some(wrapping));
-        told
-    }
-
-    /// Waits a second and looks again: a running agent may have written its old copy over ours. Then it is done once more, and
-    /// looked at once more.
-    pub(super) fn settle(
-        &mut self,
-        told: &mut [WrappingTold],
-        stands: impl Fn(&Wrapping, &Ledger) -> Result<bool, EditError>,
-        again: impl Fn(&Wrapping, &mut Tools<'_>) -> Result<Reshaped, EditError>,
-    ) {
-        let done = std::mem::take(&mut self.done);
-        let mut open: Vec<(&Wrapping, &mut WrappingTold)> =
-            done.iter().zip(told).filter_map(|(done, told)| Some((done.as_ref()?, told))).collect();
-        for is_last in [false, true] {
-            if open.is_empty() {
-                return;
-            }
-            thread::sleep(SETTLE);
-            let mut overwritten = Vec::new();
-            for (wrapping, told) in open {
-                match stands(wrapping, &self.ledger) {
-                    Ok(true) => {}
-                    Ok(false) if is_last => {
-                        told.turned = Turned::Failed(EditError::WrittenBack { path: told.file.clone() });
-                    }
-                    Ok(false) => match again(wrapping, &mut self.tools()) {
-                        Ok(_) => {
-                            told.notes.push(Note::WroteAgain { file: told.file.clone() });
-                            overwritten.push((wrapping, told));
-                        }
-                        Err(error) => told.turned = Turned::Failed(error),
-                    },
-                    Err(error) => told.turned = Turned::Failed(error),
-                }
-            }
-            open = overwritten;
-        }
-    }
-}
-
-/// Tells what came of it all.
-pub(super) fn tell(
-    ui: &mut Ui,
-    told: &[WrappingTold],
-    json: bool,
-    dry_run: bool,
-) -> Result<ExitStatus, CommandError> {
-    let lang = ui.lang();
-    for told in told {
-        match (json, dry_run || told.has_failed()) {
-            (true, _) => ui.json(&told.to_wire())?,
-            (false, false) => ui.say(&told.in_words(lang))?,
-            // Standard output is for the diff alone, so that it can be kept or applied.
-            (false, true) => {
-                ui.say(told.diff())?;
-                ui.remark(&told.in_words(lang))?;
-            }
-        }
-    }
-    Ok(match told.iter().any(WrappingTold::has_failed) {
-        true => ExitStatus::Failed,
-        false => ExitStatus::Success,
-    })
 }
 
 fn no_server(lang: Lang, agent: Option<&Client>, scope: Scope) -> String {
@@ -379,14 +243,8 @@ fn list(ui: &mut Ui, places: &Places, args: &InstallMcpArgs) -> Result<ExitStatu
     let mut status = ExitStatus::Success;
     let mut any = false;
     for client in CLIENTS.iter().filter(|client| args.agent.is_none_or(|asked| asked.word == client.word)) {
-        for config in client.configs(places) {
-            let is_asked = match config.scope {
-                Scope::User => !args.project,
-                Scope::Project => !args.user,
-            };
-            if !is_asked {
-                continue;
-            }
+        let configs = client.configs(places).into_iter();
+        for config in configs.filter(|config| args.scope().is_none_or(|scope| scope == config.scope)) {
             match Wrapping::to_look(client, config.clone()).servers() {
                 Ok(servers) if servers.is_empty() => {}
                 Ok(servers) => {

@@ -16,6 +16,7 @@ pub(crate) mod hook;
 pub(crate) mod http;
 pub(crate) mod install;
 pub(crate) mod install_mcp;
+mod install_work;
 pub(crate) mod lessons;
 pub(crate) mod log;
 pub(crate) mod mcp;

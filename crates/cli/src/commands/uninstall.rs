@@ -1,14 +1,17 @@
 //! `unstuck uninstall`: takes our entries out of agents' settings, and gives back what was there.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use unstuck_judge::Lang;
 
-use crate::agents::{AGENTS, Agent, Installation, OwnProgram, Places, Reported, Scope, names_us};
+use crate::agents::{
+    AGENTS, Agent, Became, Change, Direction, Installation, Note, OwnProgram, Places, Scope, Told, names_us,
+    real,
+};
 use crate::cellar::Cellar;
-use crate::commands::install::{Work, agent_named, tell};
+use crate::commands::install::{agent_named, alike};
+use crate::commands::install_work::{Work, tell};
 use crate::commands::uninstall_mcp::{self, UninstallMcpArgs, UninstallMcpServerArgs};
 use crate::editing::{Book, Ledger, Written};
 use crate::exit::{CommandError, ExitStatus};
@@ -67,28 +70,24 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
     let places = Places::here();
     let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
     let program = own.path.to_string_lossy().into_owned();
-    let scopes: &[Scope] = match (args.user, args.project) {
-        (true, _) => &[Scope::User],
-        (_, true) => &[Scope::Project],
-        (false, false) => &[Scope::User, Scope::Project],
-    };
-    let mut work = Work::begin(cellar, args.dry_run)?;
+    let scope = Scope::asked(args.user, args.project);
+    let mut work = Work::begin(cellar, Book::Hooks, args.dry_run)?;
     let mut told = Vec::new();
     for agent in AGENTS.iter().filter(|agent| is_asked(&args.agents, agent)) {
         let mut any = false;
-        for (scope, file) in files(&places, agent, scopes, &work.ledger) {
-            let (events, _) = agent.events_of(&Reported::NotAsked);
-            let (program, tolerated) = (program.clone(), Vec::new());
-            told.push(work.uninstall(Installation { agent, file, program, events, tolerated }, scope));
+        for (scope, file) in files(&places, agent, scope, &work.ledger) {
+            told.push(uninstall(&mut work, Installation::to_take_out(agent, file, program.clone()), scope));
             any = true;
         }
         if !any && !args.agents.is_empty() {
             ui.remark(&nothing(ui, agent))?;
         }
     }
-    work.settle(&mut told, |installation, ledger| installation.is_out(ledger), Installation::take_out);
-    let status = tell(ui, &told, args.json, args.dry_run)?;
-    let servers = cellar.folder().ok().and_then(|state| Ledger::read_book(state, Book::Servers).ok());
+    work.settle(&mut told, Direction::Out);
+    let is_left =
+        |told: &Told<Installation>| told.notes.iter().any(|note| matches!(note, Note::LooksLikeOurs { .. }));
+    let status = tell(ui, &told, args.json, is_left)?;
+    let servers = cellar.folder().ok().and_then(|state| Ledger::read(state, Book::Servers).ok());
     let is_meant = |written: &Written| {
         args.agents.is_empty() || args.agents.iter().any(|agent| agent.host.word() == written.agent)
     };
@@ -96,6 +95,12 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
         ui.remark(servers_stay(ui))?;
     }
     Ok(status)
+}
+
+fn uninstall(work: &mut Work, change: Installation, scope: Option<Scope>) -> Told<Installation> {
+    let taken = change.take_out(&mut work.tools());
+    let notes = taken.iter().flat_map(|outcome| alike(outcome, &outcome.file)).collect();
+    Told { change, scope, became: taken.map(Became::Uninstalled), notes, dry_run: work.dry_run }
 }
 
 /// Whoever takes us off the machine should know that some servers would no longer start.
@@ -119,18 +124,24 @@ fn is_asked(asked: &[&'static Agent], agent: &Agent) -> bool {
 
 /// The files that may hold something of ours: those of the ledger, and those that speak of us. One that does not is none of our
 /// business, whatever is wrong with it.
-fn files(places: &Places, agent: &Agent, scopes: &[Scope], ledger: &Ledger) -> Vec<(Option<Scope>, PathBuf)> {
-    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+fn files(
+    places: &Places,
+    agent: &Agent,
+    scope: Option<Scope>,
+    ledger: &Ledger,
+) -> Vec<(Option<Scope>, PathBuf)> {
     let mut seen = BTreeSet::new();
     let mut files = Vec::new();
-    for scope in scopes {
-        let Some(file) = places.file(agent, *scope) else { continue };
+    for each in [Scope::User, Scope::Project] {
+        let Some(file) = places.file(agent, each).filter(|_| scope.is_none_or(|scope| scope == each)) else {
+            continue;
+        };
         let is_known = ledger.about(&real(&file)).is_some();
         if (is_known || names_us(&file)) && seen.insert(real(&file)) {
-            files.push((Some(*scope), file));
+            files.push((Some(each), file));
         }
     }
-    if scopes.len() > 1 {
+    if scope.is_none() {
         let others = ledger.all().iter().filter(|written| written.agent == agent.host.word());
         for written in others.filter(|written| seen.insert(written.file.clone())) {
             files.push((None, written.file.clone()));

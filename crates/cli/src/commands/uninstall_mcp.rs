@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use unstuck_judge::Lang;
 
-use crate::agents::{Aim, CLIENTS, Client, Config, OwnProgram, Places, Scope, Wrapping, names_us, real};
+use crate::agents::{
+    Aim, CLIENTS, Client, Config, Direction, OwnProgram, Places, Scope, Told, Wrapping, names_us, real,
+};
 use crate::cellar::Cellar;
-use crate::commands::install_mcp::{ServerWork, client_named, tell};
+use crate::commands::install_mcp::{changed, client_named};
+use crate::commands::install_work::{Work, tell};
 use crate::editing::{Book, Ledger};
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
@@ -69,11 +72,7 @@ struct Manner {
 
 impl Manner {
     fn scope(&self) -> Option<Scope> {
-        match (self.user, self.project) {
-            (true, _) => Some(Scope::User),
-            (_, true) => Some(Scope::Project),
-            (false, false) => None,
-        }
+        Scope::asked(self.user, self.project)
     }
 }
 
@@ -86,7 +85,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallMcpArgs) -> Resu
 
 /// Fails where a server is asked for that neither a file nor the ledger names. A file that cannot be read might.
 fn check_names(client: &'static Client, cellar: &Cellar, asked: &[String]) -> Result<(), CommandError> {
-    let ledger = Ledger::read_book(cellar.folder()?, Book::Servers)?;
+    let ledger = Ledger::read(cellar.folder()?, Book::Servers)?;
     let ours = ledger.all().iter().filter(|written| written.agent == client.word);
     let noted = ours.flat_map(|written| &written.servers).filter_map(|server| server.place.last().cloned());
     let mut names: Vec<String> = noted.collect();
@@ -118,28 +117,25 @@ fn take_out(
     let places = Places::here();
     let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
     let program = own.path.to_string_lossy().into_owned();
-    let mut work = ServerWork::begin(cellar, manner.dry_run)?;
+    let mut work = Work::begin(cellar, Book::Servers, manner.dry_run)?;
     let mut told = Vec::new();
     let mut seen = BTreeSet::new();
     for client in CLIENTS.iter().filter(|client| agent.is_none_or(|asked| asked.word == client.word)) {
         for (scope, config) in configs(&places, client, manner.scope(), &work.ledger) {
             if seen.insert(real(&config.file)) {
                 let (program, aim) = (program.clone(), aim.clone());
-                told.push(work.uninstall(Wrapping { client, config, program, aim }, scope));
+                let wrapping = Wrapping { client, config, program, aim };
+                told.push(changed(&mut work, wrapping, scope, Direction::Out));
             }
         }
     }
-    work.settle(&mut told, Wrapping::is_out, Wrapping::take_out);
+    work.settle(&mut told, Direction::Out);
     told.retain(|told| !told.is_silent());
     if told.is_empty() {
         ui.remark(&nothing(ui.lang(), agent))?;
         return Ok(ExitStatus::Success);
     }
-    let status = tell(ui, &told, manner.json, manner.dry_run)?;
-    Ok(match status {
-        ExitStatus::Success if told.iter().any(|told| told.has_left()) => ExitStatus::No,
-        status => status,
-    })
+    tell(ui, &told, manner.json, Told::has_left)
 }
 
 /// The files that may hold something of ours: those of the ledger, and those that speak of us.

@@ -13,7 +13,7 @@ use super::entries::{self, Entry};
 use super::heard::Registered;
 use super::trust::{self, Trust};
 use crate::agents::{
-    Agent, Installation, LONGEST_WAIT, Limit, Places, Reported, Scope, active_plugin, switched_off,
+    Agent, Change, Installation, LONGEST_WAIT, Limit, Places, Reported, Scope, active_plugin, switched_off,
 };
 use crate::editing::Ledger;
 use crate::plain;
@@ -198,13 +198,12 @@ impl Doctor<'_> {
         }
         let is_sound = before == self.findings.iter().filter(|finding| finding.severity.is_bad()).count();
         let program = connected.entries.first().map(|entry| entry.program.to_string_lossy().into_owned());
-        let (events, _) = agent.events_of(version);
         // Without the version nobody knows what the installer would write, unless it writes the same for all.
         let is_known = matches!(version, Reported::Version(_)) || !agent.asks_for_version();
         let as_written = match (program, ledger) {
             (Some(program), Some(ledger)) if is_known => {
                 let file = connected.file.clone();
-                let installation = Installation { agent, file, program, events, tolerated: Vec::new() };
+                let installation = Installation::new(agent, file, program, version.clone());
                 installation.is_in(ledger).unwrap_or(true)
             }
             (_, _) => true,

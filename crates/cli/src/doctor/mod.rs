@@ -47,7 +47,7 @@ impl<'a> Doctor<'a> {
         self.look_at_the_safe();
         self.look_at_our_times();
         let places = Places::here();
-        let ledger = self.cellar.folder().ok().map(Ledger::read);
+        let ledger = self.cellar.folder().ok().map(|state| Ledger::read(state, Book::Hooks));
         if let Some(Err(error)) = &ledger {
             let (what, todo) = (error.in_words(self.lang), error.hint(self.lang));
             self.warn("unstuck", "ledger", plain::line(&what).into_owned(), todo);
@@ -63,7 +63,7 @@ impl<'a> Doctor<'a> {
                 self.look_at_agent(&places, agent, ledger.as_ref(), &heard);
             }
         }
-        let servers = self.cellar.folder().ok().map(|state| Ledger::read_book(state, Book::Servers));
+        let servers = self.cellar.folder().ok().map(|state| Ledger::read(state, Book::Servers));
         if let Some(Err(error)) = &servers {
             let (what, todo) = (error.in_words(self.lang), error.hint(self.lang));
             self.warn("unstuck", "ledger", plain::line(&what).into_owned(), todo);

@@ -106,13 +106,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Opens it to write. Another installer is waited for.
-    pub(crate) fn lock(state: &Path) -> Result<Ledger, EditError> {
-        Ledger::lock_book(state, Book::Hooks)
-    }
-
-    /// Opens one of the lists to write. They have one lock, because they speak of the same files.
-    pub(crate) fn lock_book(state: &Path, book: Book) -> Result<Ledger, EditError> {
+    /// Opens one of the lists to write. Another installer is waited for: they have one lock, because they speak of the same files.
+    pub(crate) fn lock(state: &Path, book: Book) -> Result<Ledger, EditError> {
         private_folder(state)?;
         let path = state.join("install.lock");
         let failed = |error| EditError::io(Deed::Lock, &path)(error);
@@ -126,16 +121,11 @@ impl Ledger {
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(20)),
             }
         }
-        Ok(Ledger { _lock: Some(lock), ..Ledger::read_book(state, book)? })
+        Ok(Ledger { _lock: Some(lock), ..Ledger::read(state, book)? })
     }
 
-    /// Opens it to look. One that was never written is empty.
-    pub(crate) fn read(state: &Path) -> Result<Ledger, EditError> {
-        Ledger::read_book(state, Book::Hooks)
-    }
-
-    /// Opens one of the lists to look.
-    pub(crate) fn read_book(state: &Path, book: Book) -> Result<Ledger, EditError> {
+    /// Opens one of the lists to look. One that was never written is empty.
+    pub(crate) fn read(state: &Path, book: Book) -> Result<Ledger, EditError> {
         let path = state.join(book.file());
         let written = match fs::read(&path) {
             Ok(bytes) => parse(&bytes).map_err(|what| EditError::BadLedger { path: path.clone(), what })?,
@@ -157,7 +147,7 @@ impl Ledger {
 
     /// The copies that are still needed, by the other list too.
     pub(crate) fn copies(&self) -> Vec<PathBuf> {
-        let other = self.path.parent().and_then(|state| Ledger::read_book(state, self.book.other()).ok());
+        let other = self.path.parent().and_then(|state| Ledger::read(state, self.book.other()).ok());
         let other = other.map(|other| other.written).unwrap_or_default();
         let copy = |each: &Written| match &each.before {
             Before::Nothing => None,

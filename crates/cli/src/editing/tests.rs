@@ -459,13 +459,13 @@ fn a_copy_that_either_list_needs_is_needed() {
         servers: Vec::new(),
     };
     for (book, name) in [(Book::Hooks, "one"), (Book::Servers, "two")] {
-        Ledger::lock_book(folder.path(), book).unwrap().note(written(name)).unwrap();
+        Ledger::lock(folder.path(), book).unwrap().note(written(name)).unwrap();
     }
     for book in [Book::Hooks, Book::Servers] {
-        let mut copies = Ledger::read_book(folder.path(), book).unwrap().copies();
+        let mut copies = Ledger::read(folder.path(), book).unwrap().copies();
         copies.sort_unstable();
         assert_eq!(copies, [folder.path().join("one"), folder.path().join("two")]);
-        assert_eq!(Ledger::read_book(folder.path(), book).unwrap().all().len(), 1);
+        assert_eq!(Ledger::read(folder.path(), book).unwrap().all().len(), 1);
     }
 }
 
