@@ -9,7 +9,8 @@ use unstuck_store::{EventType, StoredEvent};
 use unstuck_wire::time;
 
 use crate::lines::WireJson;
-use crate::{columns, moment, plain, removed, server_line};
+use crate::server_line::ServerLine;
+use crate::{columns, moment, plain, removed};
 
 /// How wide the column of sessions is.
 const SESSION: usize = 14;
@@ -111,6 +112,7 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
     let field = |name: &str| text(&body[name]);
     let parts =
         |parts: &[&str]| parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(": ");
+    let (server, about) = (say("server", "服务器"), ServerLine { body, lang });
     match kind {
         EventType::ToolStart => {
             let attempt = match (body["attempt"].as_u64(), lang) {
@@ -239,15 +241,15 @@ fn line(kind: EventType, body: &Value, lang: Lang) -> (&'static str, &'static st
             let id = field("snapshot").into_owned();
             ("⌫", say("removed", "已删除"), if id.is_empty() { id } else { because(id, body) })
         }
-        EventType::ServerStarted
-        | EventType::ServerExited
-        | EventType::ServerRestarted
-        | EventType::ServerGaveUp
-        | EventType::ServerRecovered
-        | EventType::ServerUnresponsive
-        | EventType::ServerNoise
-        | EventType::ServerToolsChanged
-        | EventType::ServerRemark => server_line::line(kind, body, lang),
+        EventType::ServerStarted => ("⏵", server, about.started()),
+        EventType::ServerExited => ("⏹", server, about.exited()),
+        EventType::ServerRestarted => ("⏵", server, about.restarted()),
+        EventType::ServerGaveUp => ("⏻", server, about.gave_up()),
+        EventType::ServerRecovered => ("⏵", server, about.recovered()),
+        EventType::ServerUnresponsive => ("?", server, about.unresponsive()),
+        EventType::ServerNoise => ("‼", server, about.noise()),
+        EventType::ServerToolsChanged => ("⚠", server, about.tools_changed()),
+        EventType::ServerRemark => ("·", server, about.remark()),
     }
 }
 
