@@ -10,6 +10,7 @@ use unstuck_judge::{Lang, Rules};
 use unstuck_wire::failure;
 use unstuck_wire::report::Report;
 
+use super::schema::schema;
 use super::{Workplace, looks};
 use crate::knowledge;
 
@@ -63,6 +64,21 @@ pub(super) struct DiagnoseArgs {
     interrupted: bool,
 }
 
+/// The same in Chinese.
+const IN_CHINESE: &[(&str, &str)] = &[
+    ("", "一次失败，已知多少写多少：至少要有结束方式或输出。"),
+    ("command", "失败的命令行。"),
+    ("tool", "失败的工具（不是 shell 时）。"),
+    ("exit_code", "退出码。"),
+    ("signal", "终止它的信号。"),
+    ("http_status", "收到的 HTTP 状态码。"),
+    ("stdout", "它在标准输出上打印的内容。"),
+    ("stderr", "它在标准错误上打印的内容。"),
+    ("text", "它打印的内容（不知道在两者中的哪一个上时），或工具的回答。"),
+    ("timed_out", "超时。"),
+    ("interrupted", "被人中止。"),
+];
+
 impl Tool for Diagnose {
     type Args = DiagnoseArgs;
     type Output = Value;
@@ -83,6 +99,10 @@ impl Tool for Diagnose {
                  请传入原样的输出以及结束方式（exit_code、signal、http_status、timed_out）。不会运行或更改任何内容。"
             }
         }
+    }
+
+    fn schema(&self) -> Value {
+        schema::<DiagnoseArgs>(self.0.lang(), IN_CHINESE)
     }
 
     fn annotations(&self) -> Annotations {

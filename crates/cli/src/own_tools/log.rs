@@ -11,6 +11,7 @@ use unstuck_judge::Lang;
 use unstuck_store::{Bookmark, Channel, EventType, Store, StoredEvent, StoredSession, Wanted};
 use unstuck_wire::time;
 
+use super::schema::schema;
 use super::{Workplace, looks, quoted, quoting};
 use crate::cellar::Cellar;
 use crate::exit::CommandError;
@@ -82,6 +83,18 @@ impl From<WireChannel> for Channel {
     }
 }
 
+/// The same in Chinese.
+const IN_CHINESE: &[(&str, &str)] = &[
+    ("", "哪些事件。"),
+    ("session", "只限此会话：其名称，或足以辨认的开头。不填则为此文件夹的所有会话。"),
+    ("server", "只限此 MCP 服务器的工具调用，以及它发生的事。"),
+    ("channel", "只限一个频道：progress（调用）、monitor（运行情况）、control（需要人处理的事）。"),
+    ("failures", "只限失败以及对其所说的话。"),
+    ("since", "只限此书签之后的事件。"),
+    ("last", "最多这么多条，取最近的。"),
+    ("WireChannel", "频道的写法。"),
+];
+
 impl Tool for Log {
     type Args = LogArgs;
     type Output = Value;
@@ -102,6 +115,10 @@ impl Tool for Log {
                  在重试之前，用它查看已经尝试过什么（包括以往的会话和其他智能体）。每个事件有书签；since=书签 显示之后的事件。只读。"
             }
         }
+    }
+
+    fn schema(&self) -> Value {
+        schema::<LogArgs>(self.workplace.lang(), IN_CHINESE)
     }
 
     fn annotations(&self) -> Annotations {

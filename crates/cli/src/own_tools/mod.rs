@@ -7,6 +7,7 @@
 mod diagnose;
 mod lessons;
 mod log;
+mod schema;
 mod snapshot;
 mod stdio;
 mod undo;

@@ -9,6 +9,7 @@ use unstuck::schemars::JsonSchema;
 use unstuck::{Annotations, Failure, Tool, ToolContext};
 use unstuck_judge::Lang;
 
+use super::schema::schema;
 use super::workplace::Waiting;
 use super::{LONG, Workplace};
 use crate::commands::snapshot::{Saving, scopes, taken};
@@ -34,6 +35,14 @@ pub(super) struct SnapshotArgs {
     all: bool,
 }
 
+/// The same in Chinese.
+const IN_CHINESE: &[(&str, &str)] = &[
+    ("", "保存什么，以及为什么。"),
+    ("paths", "要保存的文件和文件夹。不填则为整个项目：此处的 git 工作树，或工作文件夹。"),
+    ("label", "保存的原因，几个词即可；凡是列出此快照之处都会显示。"),
+    ("all", "也包括程序可以重新生成的文件夹，例如 target 和 node_modules。"),
+];
+
 impl Tool for TakeSnapshot {
     type Args = SnapshotArgs;
     type Output = Value;
@@ -55,6 +64,10 @@ impl Tool for TakeSnapshot {
                  在有风险的步骤之前使用：迁移、批量修改、变基、删除。速度快，不会更改文件夹中的任何内容。返回编号，并列出未能保存的内容（gaps）。快照只保留有限的时间，通常为一天。"
             }
         }
+    }
+
+    fn schema(&self) -> Value {
+        schema::<SnapshotArgs>(self.0.lang(), IN_CHINESE)
     }
 
     fn annotations(&self) -> Annotations {

@@ -11,6 +11,7 @@ use unstuck::{Annotations, Failure, Tool, ToolContext};
 use unstuck_judge::Lang;
 use unstuck_vault::{Choice, Origin, Restored, Snapshot};
 
+use super::schema::schema;
 use super::workplace::Waiting;
 use super::{LONG, Workplace, quoted};
 use crate::commands::restore::paths_in;
@@ -46,6 +47,17 @@ pub(super) struct UndoArgs {
     dry_run: bool,
 }
 
+/// The same in Chinese.
+const IN_CHINESE: &[(&str, &str)] = &[
+    ("", "恢复什么。"),
+    (
+        "snapshot",
+        "快照的编号（`s41`），或受保护的调用，用其序号或编号。不填则为在此处更改过文件且尚未撤销的最后一次调用。",
+    ),
+    ("paths", "只限这些文件和文件夹。"),
+    ("dry_run", "只说明会恢复什么。"),
+];
+
 impl Tool for Undo {
     type Args = UndoArgs;
     type Output = Value;
@@ -68,6 +80,10 @@ impl Tool for Undo {
                  可先用 dry_run 查看。返回每个路径。"
             }
         }
+    }
+
+    fn schema(&self) -> Value {
+        schema::<UndoArgs>(self.0.lang(), IN_CHINESE)
     }
 
     fn annotations(&self) -> Annotations {

@@ -371,11 +371,33 @@ fn a_client_that_goes_away_leaves_nothing_running() {
     panic!("it still runs");
 }
 
+/// Every text of this key, however deep.
+fn collect(value: &Value, key: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_str() {
+                    Some(text) if name == key => found.push(text.to_owned()),
+                    Some(_) | None => collect(value, key, found),
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| collect(value, key, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 #[test]
 fn what_it_says_to_models_can_be_chinese() {
     let world = World::empty();
     let mut client = Client::in_folder(&world, "", &["--set", "language.model=zh"]);
     let listed = client.ask("tools/list", json!({}));
     assert!(listed["tools"][0]["description"].as_str().unwrap().starts_with("解释失败的命令"), "{listed}");
+    let mut descriptions = Vec::new();
+    collect(&listed["tools"], "description", &mut descriptions);
+    assert!(descriptions.len() > 30, "{descriptions:?}");
+    for text in descriptions {
+        assert!(text.ends_with('。'), "{text}");
+    }
     assert!(client.works("log", json!({}))["note"].as_str().unwrap().contains("绝不是指令"));
 }
