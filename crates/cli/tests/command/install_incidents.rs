@@ -270,12 +270,12 @@ fn several_installers_at_once_write_each_entry_once() {
 }
 
 /// Waits until the file holds us, then puts this in its place; so many times.
-fn write_back(world: &World, content: &str, times: u32) -> u32 {
+pub(crate) fn write_back(world: &World, file: &str, us: &str, content: &str, times: u32) -> u32 {
     let begun = Instant::now();
     let mut written = 0;
     while written < times && begun.elapsed() < Duration::from_secs(10) {
-        if fs::read_to_string(world.path(SETTINGS)).is_ok_and(|text| text.contains("hook claude")) {
-            fs::write(world.path(SETTINGS), content).unwrap();
+        if fs::read_to_string(world.path(file)).is_ok_and(|text| text.contains(us)) {
+            fs::write(world.path(file), content).unwrap();
             written += 1;
         }
         thread::sleep(Duration::from_millis(10));
@@ -287,7 +287,7 @@ fn write_back(world: &World, content: &str, times: u32) -> u32 {
 fn an_agent_that_writes_its_old_copy_back_is_noticed() {
     let world = World::with_claude("{\"a\": 1}");
     let child = world.installer(&["install", "claude", "--json"]).spawn().unwrap();
-    assert_eq!(write_back(&world, "{\"a\": 1, \"b\": 2}", 1), 1);
+    assert_eq!(write_back(&world, SETTINGS, "hook claude", "{\"a\": 1, \"b\": 2}", 1), 1);
     let told = Said::by(child).json();
     assert_eq!(told["status"], "installed", "{told}");
     assert!(told["notes"].as_array().unwrap().iter().any(|note| note["note"] == "wrote_again"), "{told}");
@@ -295,7 +295,7 @@ fn an_agent_that_writes_its_old_copy_back_is_noticed() {
     world.installs(&["uninstall"]);
     assert_eq!(world.text(SETTINGS), "{\"a\": 1, \"b\": 2}", "what the agent added is kept");
     let child = world.installer(&["install", "claude"]).spawn().unwrap();
-    assert_eq!(write_back(&world, "{}", 2), 2);
+    assert_eq!(write_back(&world, SETTINGS, "hook claude", "{}", 2), 2);
     Said::by(child).complains(125, &["has written its own copy of", "close the agent"]);
     assert_eq!(world.text(SETTINGS), "{}");
 }
