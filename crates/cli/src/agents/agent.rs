@@ -285,6 +285,11 @@ pub(crate) const AGENTS: [Agent; 7] = [
     },
 ];
 
+/// What events are called.
+pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
+    events.iter().map(|event| event.name).collect()
+}
+
 impl Agent {
     /// Do its events depend on its version?
     pub(crate) fn asks_for_version(&self) -> bool {

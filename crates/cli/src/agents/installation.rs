@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unstuck_wire::hook::Host;
 
-use super::agent::{Agent, Carrier, Event};
+use super::agent::{Agent, Carrier, Event, event_names};
 use super::change::{Change, Plan};
 use super::command_line::{command_line, program_of};
 use super::opencode;
@@ -27,6 +27,9 @@ pub(crate) struct Installation {
     /// What this version cannot tell us of, or may not.
     pub(crate) left_out: Vec<Event>,
 }
+
+/// Command lines that call us in another way; nobody touched them.
+pub(crate) type Alike = Vec<String>;
 
 impl Installation {
     /// What an agent of this version is to be told.
@@ -55,16 +58,13 @@ impl Installation {
     fn tolerated(&self) -> Vec<&'static str> {
         match &self.version {
             Reported::Version(_) => Vec::new(),
-            Reported::NotFound | Reported::NotAsked | Reported::Unreadable(_) => {
-                self.left_out.iter().map(|event| event.name).collect()
-            }
+            Reported::NotFound | Reported::NotAsked | Reported::Unreadable(_) => event_names(&self.left_out),
         }
     }
 }
 
 impl Change for Installation {
-    /// Command lines that call us in another way; nobody touched them.
-    type Seen = Vec<String>;
+    type Seen = Alike;
 
     fn file(&self) -> &Path {
         &self.file
@@ -81,7 +81,7 @@ impl Change for Installation {
         [vec![line], older].concat()
     }
 
-    fn plan_in(&self, found: &Found, known: Option<&Written>) -> Result<Plan<Vec<String>>, EditError> {
+    fn plan_in(&self, found: &Found, known: Option<&Written>) -> Result<Plan<Alike>, EditError> {
         let (after, mut made, seen) = match &self.agent.carrier {
             Carrier::Plugin => {
                 let plugin = opencode::plugin(&self.program, self.agent.events).into_bytes();
@@ -117,7 +117,7 @@ impl Change for Installation {
         found: &Found,
         known: Option<&Written>,
         backups: &Backups,
-    ) -> Result<Plan<Vec<String>>, EditError> {
+    ) -> Result<Plan<Alike>, EditError> {
         let plan = |after, seen| Ok(Plan { after, made: Vec::new(), servers: Vec::new(), seen });
         let Some(bytes) = found.bytes() else { return plan(After::Same, Vec::new()) };
         if let Carrier::Plugin = &self.agent.carrier
@@ -212,7 +212,7 @@ impl Installation {
     }
 
     /// Command lines that call us in another way than ours.
-    fn alike(&self, document: &Document<'_>, known: Option<&Written>) -> Vec<String> {
+    fn alike(&self, document: &Document<'_>, known: Option<&Written>) -> Alike {
         let mut lines = Vec::new();
         strings(document.value().get("hooks").unwrap_or_default(), &mut lines);
         lines.retain(|line| calls_us(line, self.agent.host) && !self.is_ours(line, known));

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use serde::Serialize;
 use unstuck_judge::Lang;
 
-use super::agent::Event;
+use super::agent::event_names;
 use super::change::{Done, Outcome};
-use super::installation::Installation;
+use super::installation::{Alike, Installation};
 use super::told::Tells;
 use super::version::Reported;
 
 /// How it went.
 #[derive(Debug)]
 pub(crate) enum Became {
-    Installed(Outcome<Vec<String>>),
-    Uninstalled(Outcome<Vec<String>>),
+    Installed(Outcome<Alike>),
+    Uninstalled(Outcome<Alike>),
     /// The plugin is active already; this file says so.
     HasPlugin(PathBuf),
 }
@@ -31,7 +31,7 @@ struct WireDetails {
 impl Tells for Installation {
     type Became = Became;
 
-    fn outcome(became: &Became) -> Option<&Outcome<Vec<String>>> {
+    fn outcome(became: &Became) -> Option<&Outcome<Alike>> {
         match became {
             Became::Installed(outcome) | Became::Uninstalled(outcome) => Some(outcome),
             Became::HasPlugin(_) => None,
@@ -56,8 +56,8 @@ impl Tells for Installation {
     fn details(&self, _: Option<&Became>) -> impl Serialize {
         WireDetails {
             version: self.version_number(),
-            events: names(&self.events),
-            left_out: names(&self.left_out),
+            events: event_names(&self.events),
+            left_out: event_names(&self.left_out),
             command: self.line(),
         }
     }
@@ -93,8 +93,9 @@ impl Installation {
         }
     }
 
-    fn installed(&self, outcome: &Outcome<Vec<String>>, dry_run: bool, lang: Lang) -> String {
-        let (name, file, events) = (self.name(), outcome.file.display(), names(&self.events).join(", "));
+    fn installed(&self, outcome: &Outcome<Alike>, dry_run: bool, lang: Lang) -> String {
+        let (name, file, events) =
+            (self.name(), outcome.file.display(), event_names(&self.events).join(", "));
         let head = match (outcome.done, dry_run, lang) {
             (Done::Nothing, _, Lang::En) => format!("{name}: installed already\n"),
             (Done::Nothing, _, Lang::Zh) => format!("{name}：早已安装\n"),
@@ -106,7 +107,7 @@ impl Installation {
         format!("{head}  {file}: {events}\n{}", outcome.backup_in_words(lang))
     }
 
-    fn uninstalled(&self, outcome: &Outcome<Vec<String>>, dry_run: bool, lang: Lang) -> String {
+    fn uninstalled(&self, outcome: &Outcome<Alike>, dry_run: bool, lang: Lang) -> String {
         let (name, file) = (self.name(), outcome.file.display());
         match (outcome.done, dry_run, lang) {
             (Done::Nothing, _, Lang::En) => format!("{name}: nothing of ours is in {file}\n"),
@@ -121,9 +122,4 @@ impl Installation {
             (Done::Made | Done::Changed, false, Lang::Zh) => format!("{name}：已从 {file} 中移除\n"),
         }
     }
-}
-
-/// What events are called.
-pub(crate) fn names(events: &[Event]) -> Vec<&'static str> {
-    events.iter().map(|event| event.name).collect()
 }

@@ -20,12 +20,12 @@ mod version;
 mod wrapping;
 mod wrapping_told;
 
-pub(crate) use agent::{AGENTS, Agent, Carrier, LONGEST_WAIT, Limit};
+pub(crate) use agent::{AGENTS, Agent, Carrier, LONGEST_WAIT, Limit, event_names};
 pub(crate) use change::{Change, Direction, Done, Outcome, Tools};
 pub(crate) use client::{CLIENTS, Client, Config, real};
 pub(crate) use command_line::{command_line, program_of};
-pub(crate) use installation::Installation;
-pub(crate) use installation_told::{Became, names};
+pub(crate) use installation::{Alike, Installation};
+pub(crate) use installation_told::Became;
 pub(crate) use note::Note;
 pub(crate) use opencode::{limits_of_plugin, program_of_plugin};
 pub(crate) use own_program::OwnProgram;

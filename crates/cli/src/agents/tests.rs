@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::agent::Carrier;
 use super::change::{Change, Done, Outcome, Tools};
-use super::installation::Installation;
+use super::installation::{Alike, Installation};
 use super::version::{Reported, Version, Why};
 use super::{AGENTS, Agent};
 use crate::editing::tests::{any_hand, any_settings, written};
@@ -43,18 +43,18 @@ impl Disk {
 
     fn act(
         &mut self,
-        act: impl FnOnce(&mut Tools<'_>) -> Result<Outcome<Vec<String>>, EditError>,
-    ) -> Result<Outcome<Vec<String>>, EditError> {
+        act: impl FnOnce(&mut Tools<'_>) -> Result<Outcome<Alike>, EditError>,
+    ) -> Result<Outcome<Alike>, EditError> {
         let backups = Backups::in_folder(&self.folder.path().join("state"));
         act(&mut Tools { ledger: &mut self.ledger, backups: &backups, now: 1, dry_run: false })
     }
 
-    fn put_in(&mut self, agent: &'static Agent, program: &str) -> Outcome<Vec<String>> {
+    fn put_in(&mut self, agent: &'static Agent, program: &str) -> Outcome<Alike> {
         let installation = self.installation(agent, program);
         self.act(|tools| installation.put_in(tools)).unwrap()
     }
 
-    fn take_out(&mut self, agent: &'static Agent) -> Outcome<Vec<String>> {
+    fn take_out(&mut self, agent: &'static Agent) -> Outcome<Alike> {
         let installation = self.installation(agent, "/usr/bin/unstuck");
         self.act(|tools| installation.take_out(tools)).unwrap()
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use unstuck_judge::Lang;
 
 use crate::agents::{
-    AGENTS, Agent, Became, Change, Direction, Done, Installation, Note, Outcome, Places, Reported, Scope,
-    Told, Why, active_plugin, names, switched_off,
+    AGENTS, Agent, Alike, Became, Change, Direction, Done, Installation, Note, Outcome, Places, Reported,
+    Scope, Told, Why, active_plugin, event_names, switched_off,
 };
 use crate::cellar::Cellar;
 use crate::commands::install_mcp::{self, InstallMcpArgs, InstallMcpServerArgs};
@@ -146,20 +146,15 @@ fn install(
 }
 
 /// Entries that call us in another way than ours, and were left alone.
-pub(super) fn alike(outcome: &Outcome<Vec<String>>, file: &Path) -> impl Iterator<Item = Note> {
+pub(super) fn alike(outcome: &Outcome<Alike>, file: &Path) -> impl Iterator<Item = Note> {
     outcome.seen.iter().map(|line| Note::LooksLikeOurs { file: file.to_owned(), line: line.clone() })
 }
 
 /// What a person should know.
-fn notes(
-    places: &Places,
-    installation: &Installation,
-    scope: Scope,
-    outcome: &Outcome<Vec<String>>,
-) -> Vec<Note> {
+fn notes(places: &Places, installation: &Installation, scope: Scope, outcome: &Outcome<Alike>) -> Vec<Note> {
     let (agent, file) = (installation.agent, &installation.file);
     let mut notes = Vec::new();
-    let left_out = names(&installation.left_out);
+    let left_out = event_names(&installation.left_out);
     let program = agent.programs[0];
     match &installation.version {
         Reported::Version(version) if !left_out.is_empty() => {
