@@ -173,7 +173,7 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
             // The first call after a list need not wait until all of it is read.
             () = proxy.board.relisted.notified() => drop(tokio::spawn(Arc::clone(&proxy).reshelve())),
             kept = &mut keeping, if gone.is_none() => {
-                gone = Some(kept.unwrap_or(Gone { words: String::new(), code: None }));
+                gone = Some(kept.unwrap_or(Gone { words: String::new(), code: Some(OWN_FAULT.into()) }));
                 // Whoever asks now is told why. A client that has been told goes by itself.
                 let told = Arc::clone(&proxy.board);
                 let (leaving, outlet) = (leaving.clone(), outlet.clone());
