@@ -16,7 +16,7 @@ use unstuck_judge::{Call, Rules, fingerprint, nature};
 use unstuck_wire::clean::{Cleaner, Secrets};
 use unstuck_wire::hook::{self, Happened, Host, Reply, codex, generic};
 use unstuck_wire::mcp::{
-    self, Addition, EventStream, Framer, Id, Message, Piece, StreamStep, ToolCall, ToolResult,
+    self, Addition, EventStream, Framer, Glimpse, Id, Message, Piece, StreamStep, ToolCall, ToolResult,
 };
 use unstuck_wire::transcript::{self, Format, Reader};
 use unstuck_wire::{failure, recorded};
@@ -246,7 +246,7 @@ pub fn frames(data: &[u8]) {
             }
             Piece::TooLong(part) | Piece::TooLongEnds(part) => {
                 assert!(part.len() <= 200, "{}", part.len());
-                let _ = (Id::in_beginning(&part), Id::in_end(&part));
+                let _ = Glimpse::of(&part).with_end(&part);
             }
         }
     }
@@ -285,7 +285,7 @@ fn one_frame(frame: &[u8]) {
     let mentions = frame.windows(4).filter(|part| part == br#""id""#).count();
     if let (Some(id), 1) = (id, mentions) {
         for at in 0..frame.len() {
-            let parts = [Id::in_beginning(&frame[..at]), Id::in_end(&frame[at..])];
+            let parts = [Glimpse::of(&frame[..at]).id, Glimpse::of(b"").with_end(&frame[at..]).id];
             parts
                 .into_iter()
                 .flatten()

@@ -40,7 +40,7 @@ pub(crate) struct Account {
     pub(crate) retry_after: Option<Duration>,
     pub(crate) passes: bool,
     pub(crate) nothing_done: bool,
-    pub(crate) goes_on: bool,
+    pub(crate) may_have_acted: bool,
     pub(crate) not_again: bool,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
@@ -148,7 +148,7 @@ impl Failure {
             retry_after: None,
             passes: false,
             nothing_done: false,
-            goes_on: false,
+            may_have_acted: false,
             not_again: false,
             stdout: Vec::new(),
             stderr: Vec::new(),
@@ -204,10 +204,11 @@ impl Failure {
         self
     }
 
-    /// Sent again, it goes on where it stopped instead of starting over, so that nothing is done twice.
+    /// Whatever its words say, the work may have been done: they are no proof that it was not. A tool that writes is not sent
+    /// again then.
     #[must_use]
-    pub fn goes_on(mut self) -> Failure {
-        self.0.goes_on = true;
+    pub fn may_have_acted(mut self) -> Failure {
+        self.0.may_have_acted = true;
         self
     }
 

@@ -523,6 +523,19 @@ async fn a_tool_may_use_the_network_on_a_single_thread_too() {
 }
 
 #[tokio::test]
+async fn where_no_threads_are_wanted_a_tool_that_took_long_gets_none() {
+    let tool = tool_fn("thread", "", |_: Nothing, _: ToolContext| async {
+        std::thread::sleep(Duration::from_millis(150));
+        Ok(format!("{:?}", std::thread::current().id()))
+    });
+    let tools = Toolbox::builder().tool(tool).without_threads().build().unwrap();
+    let here = json!(format!("{:?}", std::thread::current().id()));
+    for _ in 0..3 {
+        assert_eq!(*one(&tools, "thread", json!({})).await.output(), here);
+    }
+}
+
+#[tokio::test]
 async fn any_number_of_places_may_be_asked_for() {
     for calls in [0, 1, usize::MAX] {
         let tools = Toolbox::builder()

@@ -11,13 +11,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
-use unstuck_wire::mcp::{Framer, Id, Piece};
+use unstuck_wire::mcp::{Framer, Glimpse, Piece};
 
 use super::link::{Gone, Heard, Link, Noise, Outbound};
 use super::outlet::{FITS, can_write};
 
-/// How long a server whose input has ended may take to end by itself, and again once it is asked to.
+/// How long a server whose input has ended may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
+/// And how long once it is asked to. Clients that end us wait for two seconds before they kill us, and what is ours must be gone
+/// by then.
+const LAST_GRACE: Duration = Duration::from_millis(1500);
 /// What comes from a server waits here when nobody takes it, and the server with it.
 const UNDER_WAY: usize = 256;
 /// Frames are written together as long as they are not more than this.
@@ -35,13 +38,13 @@ pub(crate) struct ServerCommand {
 }
 
 /// Starts a server.
-pub(super) fn open(command: &ServerCommand) -> Result<(Link, u32), Gone> {
+pub(super) fn open(command: &ServerCommand, hurry: &CancellationToken) -> Result<(Link, u32), Gone> {
     let (program, rest) = match &command.words[..] {
         [program, rest @ ..] => (program.clone(), rest),
         [] => (OsString::new(), &[][..]),
     };
     let stop = Stop::new().map_err(|error| Gone { words: error.to_string(), code: None })?;
-    let mut job = Job::new(&program, rest).grace(GRACE).stopped_by(&stop);
+    let mut job = Job::new(&program, rest).grace(LAST_GRACE).stopped_by(&stop);
     for (name, value) in &command.variables {
         job = job.with_variable(name, value);
     }
@@ -67,7 +70,7 @@ pub(super) fn open(command: &ServerCommand) -> Result<(Link, u32), Gone> {
     let name = program.to_string_lossy().into_owned();
     let over = CancellationToken::new();
     let remarks = tokio::spawn(read_remarks(stderr, tell.clone(), over.clone()));
-    let watched = Watched { stop, ending, tell, name, remarks, over };
+    let watched = Watched { stop, ending, tell, name, remarks, over, hurry: hurry.clone() };
     tokio::spawn(watch(watched, stdout, command.most, stdin, outbound));
     Ok((Link { to, from }, pid))
 }
@@ -82,6 +85,8 @@ struct Watched {
     remarks: JoinHandle<()>,
     /// It has ended.
     over: CancellationToken,
+    /// There is no time for it to go by itself.
+    hurry: CancellationToken,
 }
 
 /// Comes back when a server has ended and somebody else holds its output open: nothing of its own is left to be read.
@@ -121,6 +126,10 @@ async fn watch(
             // Nothing more is said to it: it should go by itself.
             _ = &mut writing, if !is_leaving => is_leaving = true,
             () = leaving => {
+                watched.stop.stop();
+                break (&mut watched.ending).await.ok();
+            }
+            () = watched.hurry.cancelled() => {
                 watched.stop.stop();
                 break (&mut watched.ending).await.ok();
             }
@@ -176,6 +185,8 @@ async fn read_frames(
     let mut framer = Framer::new(most);
     let mut buffer = vec![0; 64 * 1024];
     let mut pieces = Vec::new();
+    // A message that is too long, as far as it was seen.
+    let mut glimpse = None;
     loop {
         let read = tokio::select! {
             read = stdout.read(&mut buffer) => read.unwrap_or(0),
@@ -188,13 +199,16 @@ async fn read_frames(
         for piece in pieces.drain(..) {
             let heard = match piece {
                 Piece::Frame(frame) => Heard::Frame(frame),
-                Piece::TooLong(begins) => Heard::Noise {
-                    begins: String::from_utf8_lossy(&begins).into_owned(),
-                    why: Noise::TooLong { most },
-                },
-                Piece::TooLongEnds(ends) => match Id::in_end(&ends) {
-                    Some(id) => Heard::Refused { id, why: Noise::TooLong { most } },
-                    None => continue,
+                Piece::TooLong(begins) => {
+                    let shown = String::from_utf8_lossy(&begins).into_owned();
+                    glimpse = Some(Glimpse::of(&begins));
+                    Heard::Noise { begins: shown, why: Noise::TooLong { most } }
+                }
+                Piece::TooLongEnds(ends) => match glimpse.take().map(|glimpse| glimpse.with_end(&ends)) {
+                    Some(Glimpse { is_answer: true, id: Some(id) }) => {
+                        Heard::Refused { id, why: Noise::TooLong { most } }
+                    }
+                    Some(Glimpse { .. }) | None => continue,
                 },
             };
             if tell.send(heard).await.is_err() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long a client waits for a call, as it is when nobody configures anything else: by the beginning of what it calls itself.
 const PATIENCE: [(&str, u64); 8] = [
-    ("claude", 24 * 60 * 60),
+    ("claude-code", 24 * 60 * 60),
     ("codex", 300),
     ("gemini", 600),
     ("qwen", 600),
@@ -35,6 +35,9 @@ mod tests {
             |client, seconds| assert_eq!(retry_within(client), Duration::from_secs(seconds), "{client:?}");
         check(None, 45);
         check(Some("somebody"), 45);
+        // The desktop program, which has little of the other's patience.
+        check(Some("claude-ai"), 45);
+        check(Some("claude-code"), 18 * 60 * 60);
         check(Some("codex-mcp-client"), 225);
         check(Some("gemini-cli-mcp-client"), 450);
         check(Some("Cline"), 45);

@@ -20,6 +20,8 @@ pub(super) struct Forwarded {
     pub(super) shelved_as: String,
     pub(super) schema: Value,
     pub(super) annotations: Annotations,
+    /// Is it not known to be harmless when it is called twice?
+    pub(super) may_act: bool,
     pub(super) proxy: Arc<Proxy>,
 }
 
@@ -60,7 +62,10 @@ impl Tool for Forwarded {
 
     async fn call(&self, _: Unread, context: ToolContext) -> Result<Value, Failure> {
         match self.proxy.journey(context.call().id().as_str()) {
-            Some(journey) => journey.attempt(&self.proxy, context.attempt()).await,
+            Some(journey) => {
+                let came = journey.attempt(&self.proxy, context.attempt()).await;
+                came.map_err(|failure| if self.may_act { failure.unproven() } else { failure.failure })
+            }
             // Nobody calls it but with a frame of the client.
             None => Err(Failure::unexpected("the call is gone")),
         }
@@ -131,7 +136,7 @@ impl Journey {
     }
 
     /// Sends it to the server, and waits for what comes of it.
-    async fn attempt(&self, proxy: &Arc<Proxy>, number: u32) -> Result<Value, Failure> {
+    async fn attempt(&self, proxy: &Arc<Proxy>, number: u32) -> Result<Value, Failed> {
         let (place, session) = {
             let mut progress = self.lock();
             progress.came = None;
@@ -158,28 +163,34 @@ impl Journey {
         given_up.came();
         match came {
             Ok(Came::Answer(frame, place)) => {
-                let read = self.read(&frame);
+                let read = self.read(proxy, &frame);
                 self.lock().came = Some((frame, place));
-                read
+                read.map_err(Failed::somehow)
             }
-            Ok(Came::Refused(words)) => Err(Failure::expected(words)),
+            Ok(Came::Refused(words)) => Err(Failed::somehow(Failure::expected(words))),
             Ok(Came::Lost(why)) => Err(lost(why)),
-            Err(_) => Err(Failure::unexpected("connection closed: nobody is there to answer")),
+            Err(_) => {
+                Err(Failed::somehow(Failure::unexpected("connection closed: nobody is there to answer")))
+            }
         }
     }
 
     /// What an answer means.
-    fn read(&self, frame: &[u8]) -> Result<Value, Failure> {
+    fn read(&self, proxy: &Proxy, frame: &[u8]) -> Result<Value, Failure> {
         let Message::Answer { came, .. } = mcp::read(frame) else { return Ok(Value::Null) };
         match came {
             Ok(result) => {
                 let result = ToolResult::of(result);
-                match result.is_complete && result.is_error {
-                    false => Ok(Value::String(result.words.into_owned())),
-                    true => {
-                        let goes_on = self.note_session(&result.words);
-                        let failure = Failure::expected(result.words.into_owned());
-                        Err(if goes_on { failure.goes_on() } else { failure })
+                let words = result.words.into_owned();
+                match (result.is_complete, result.is_error) {
+                    (false, _) => Ok(no_answer(proxy)),
+                    (true, false) => Ok(Value::String(match result.more {
+                        None => words,
+                        Some(more) => format!("{words} (and more: {more})"),
+                    })),
+                    (true, true) => {
+                        self.note_session(&words);
+                        Err(Failure::expected(words))
                     }
                 }
             }
@@ -187,20 +198,23 @@ impl Journey {
                 let error = RpcError::of(error);
                 match error.is_plain_failure() {
                     // What the protocol itself says of it is for the client alone.
-                    false => Ok(Value::Null),
+                    false => Ok(no_answer(proxy)),
                     true => Err(Failure::unexpected(in_words(&error))),
                 }
             }
         }
     }
 
-    /// Remembers the session that a failed attempt has begun, and tells whether it can go on.
-    fn note_session(&self, words: &str) -> bool {
-        let Some(session) = self.session_field.as_ref().and_then(|_| mcp::session_in(words)) else {
-            return false;
-        };
-        self.lock().session = Some(session);
-        true
+    /// Remembers the session that a failed attempt has begun, where the next one can go on with it.
+    fn note_session(&self, words: &str) {
+        let Some(field) = &self.session_field else { return };
+        let Some(session) = mcp::session_in(words, field) else { return };
+        let given = self.arguments.as_ref().and_then(|arguments| arguments.get(field));
+        // What the client says itself stands.
+        let is_free = given.is_none_or(|given| given.is_null() || given.as_str() == Some(""));
+        if is_free {
+            self.lock().session = Some(session);
+        }
     }
 
     /// The same call, as part of the session that the attempt before has begun.
@@ -217,6 +231,11 @@ impl Journey {
     }
 }
 
+/// What is not the answer to a call, or not yet, is the same as nothing else that came.
+fn no_answer(proxy: &Proxy) -> Value {
+    Value::String(format!("no answer yet: {}", proxy.board.name()))
+}
+
 /// An error of the protocol in the words in which clients tell of it.
 pub(super) fn in_words(error: &RpcError) -> String {
     let data = match &error.data {
@@ -227,8 +246,26 @@ pub(super) fn in_words(error: &RpcError) -> String {
     format!("MCP error {}: {}{data}", error.code, error.message)
 }
 
+/// A failure, and whether the server may have done the work all the same.
+struct Failed {
+    failure: Failure,
+    is_proof: bool,
+}
+
+impl Failed {
+    /// Nobody can tell from it what the server has done: words are no proof.
+    fn somehow(failure: Failure) -> Failed {
+        Failed { failure, is_proof: false }
+    }
+
+    /// The failure of a tool that must not be called twice.
+    fn unproven(self) -> Failure {
+        if self.is_proof { self.failure } else { self.failure.may_have_acted() }
+    }
+}
+
 /// A request that will have no answer, as a failure.
-fn lost(why: Unanswered) -> Failure {
+fn lost(why: Unanswered) -> Failed {
     let Unanswered { words, http_status, retry_after, never_reached, is_final } = why;
     let mut failure = match (http_status, never_reached) {
         // What a status means the judge knows.
@@ -247,7 +284,9 @@ fn lost(why: Unanswered) -> Failure {
     if never_reached {
         failure = failure.nothing_done();
     }
-    if is_final { failure.not_again() } else { failure }
+    let failure = if is_final { failure.not_again() } else { failure };
+    // Whoever is told that there were too many requests knows that this one was not taken.
+    Failed { failure, is_proof: never_reached || http_status == Some(429) }
 }
 
 /// An attempt that nobody waits for any more is taken back.

@@ -22,13 +22,25 @@ pub(crate) struct Outbound {
     pub(crate) frame: Vec<u8>,
     /// What it asks; nothing where it is a notification or an answer.
     pub(crate) asks: Option<Asks>,
+    /// What is asked in it, where it is a batch.
+    pub(crate) batch: Vec<Id>,
     /// Counts as long as it is under way.
     _load: Option<Load>,
 }
 
 impl Outbound {
     pub(crate) fn new(frame: Vec<u8>, asks: Option<Asks>) -> Outbound {
-        Outbound { frame, asks, _load: None }
+        Outbound { frame, asks, batch: Vec::new(), _load: None }
+    }
+
+    /// Several messages in one, which ask for these.
+    pub(crate) fn batch(frame: Vec<u8>, batch: Vec<Id>) -> Outbound {
+        Outbound { batch, ..Outbound::new(frame, None) }
+    }
+
+    /// The names of all that it asks.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &Id> {
+        self.asks.iter().map(|asks| &asks.id).chain(&self.batch)
     }
 
     /// The same, counted among all that is under way to the server.

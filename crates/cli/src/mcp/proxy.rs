@@ -16,7 +16,7 @@ use unstuck::{
     Annotations, BuildError, CallInfo, CancellationToken, Hook, Lang, Mode, Next, Policy, Preset, Store,
     ToolCall, Toolbox,
 };
-use unstuck_wire::mcp::{self, ErrorCode, Id, Piece};
+use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece};
 
 use super::answer::{self, Manner};
 use super::behind::Agents;
@@ -135,36 +135,39 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
     };
     let leaving = CancellationToken::new();
     // Before there is a server: whoever ends us from now on ends it, too.
-    let end = ended();
+    let hurry = CancellationToken::new();
+    let (end, ends) = (ended(), hurry.clone());
+    tokio::spawn(async move {
+        end.await;
+        ends.cancel();
+    });
     let supervisor = Supervisor {
         board: Arc::clone(&proxy.board),
         outlet: outlet.clone(),
         way,
         restarts: proxy.terms.restarts,
         leaving: leaving.clone(),
+        hurry: hurry.clone(),
         doubts: Arc::clone(&proxy.doubts),
     };
     let mut keeping = tokio::spawn(supervisor.keep());
     let mut gone = None;
-    // A message that is too long, and did not say at its beginning what it is called.
-    let mut nameless = false;
-    tokio::pin!(end);
+    // A message that is too long, as far as it was seen.
+    let mut glimpse: Option<Glimpse> = None;
     let is_hurried = loop {
         tokio::select! {
             biased;
-            () = &mut end => break true,
+            () = hurry.cancelled() => break true,
             piece = async { proxy.board.loads.room().await; intake.next().await } => match piece {
                 Some(Piece::Frame(frame)) => proxy.heed(frame),
-                Some(Piece::TooLong(begins)) => match Id::in_beginning(&begins) {
-                    // The name of an answer is the server's, and means another request here.
-                    Some(_) if !String::from_utf8_lossy(&begins).contains("\"method\"") => {}
-                    Some(id) => proxy.refuse_long(Some(&id)),
-                    None => nameless = true,
+                Some(Piece::TooLong(begins)) => match Glimpse::of(&begins) {
+                    known if known.id.is_some() => proxy.refuse_long(&known),
+                    // Its name may stand at its end.
+                    unknown => glimpse = Some(unknown),
                 },
-                // Whose it was may stand at its end.
                 Some(Piece::TooLongEnds(ends)) => {
-                    if std::mem::take(&mut nameless) {
-                        proxy.refuse_long(Id::in_end(&ends).as_ref());
+                    if let Some(glimpse) = glimpse.take() {
+                        proxy.refuse_long(&glimpse.with_end(&ends));
                     }
                 }
                 None => break false,
@@ -190,7 +193,7 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
         let _some_answers_never_come = tokio::select! {
             answered = timeout(LAST_ANSWERS, proxy.board.settled()) => answered.is_ok(),
             () = outlet.abandoned() => false,
-            () = &mut end => false,
+            () = hurry.cancelled() => false,
         };
     }
     if gone.is_none() && keeping.is_finished() {
@@ -286,9 +289,18 @@ impl Proxy {
         builder.build()
     }
 
-    fn refuse_long(&self, id: Option<&Id>) {
+    /// The client said something that is too long.
+    fn refuse_long(&self, glimpse: &Glimpse) {
         let words = format!("a message of more than {} MB", self.terms.most / 1024 / 1024);
-        self.board.say(mcp::failed(id, ErrorCode::Refused, &words, None));
+        match glimpse {
+            // The name of an answer is the server's, and means another request here.
+            Glimpse { is_answer: true, id } => {
+                id.iter().for_each(|name| self.board.refuse_answer(name, &words));
+            }
+            Glimpse { is_answer: false, id } => {
+                self.board.say(mcp::failed(id.as_ref(), ErrorCode::Refused, &words, None));
+            }
+        }
     }
 
     /// The client said something.
@@ -299,8 +311,12 @@ impl Proxy {
                 let place = self.server.reserve();
                 let known = self.board.with_catalogue(|catalogue| catalogue.find(&call.tool).cloned());
                 let tool = call.tool.clone();
-                let field =
-                    known.as_ref().and_then(|known| mcp::session_field(&known.schema).map(str::to_owned));
+                let agent = self.terms.agents.retries(&call.tool, self.terms.retries);
+                let field = known
+                    .as_ref()
+                    .filter(|_| agent.is_some())
+                    .and_then(|known| mcp::session_field(&known.schema));
+                let field = field.map(str::to_owned);
                 let begun = self.board.begin_call(&id, call.progress_token.as_ref());
                 let journey = Journey::new(id.clone(), frame, call, place, field, has_twin, begun);
                 let (proxy, owed) = (Arc::clone(self), Owed::new(&self.board, &id));
@@ -397,15 +413,20 @@ impl Proxy {
     fn forwarded(self: &Arc<Proxy>, name: &str, known: &Known, unreadable: &[String]) -> Forwarded {
         let hints = known.hints;
         let believed = self.terms.believes_hints;
-        let mut annotations = match (hints.read_only, hints.idempotent, hints.destructive) {
-            // One that says both is not believed that it only looks.
-            (_, _, Some(true)) => Annotations::new().destructive(),
-            (Some(true), _, _) if believed => Annotations::new().read_only(),
-            (_, Some(true), _) if believed => Annotations::new().idempotent(),
+        let agents = self.terms.agents.retries(name, self.terms.retries);
+        let says = |hint: Option<bool>| hint == Some(true);
+        // One that says as well that it destroys is not believed that it only looks.
+        let (annotations, may_act) = match says(hints.destructive) {
+            true => (Annotations::new().destructive(), true),
+            false if believed && says(hints.read_only) => (Annotations::new().read_only(), false),
+            false if believed && says(hints.idempotent) => (Annotations::new().idempotent(), false),
+            // How often an agent may be asked is said by its name.
+            false if agents.is_some_and(|retries| retries > 0) => (Annotations::new().idempotent(), false),
             // Unless it says otherwise a tool changes something, and the same twice may be just what is wanted.
-            _ => Annotations::new().writes(),
+            false => (Annotations::new().writes(), true),
         };
-        if let Some(retries) = self.terms.agents.retries(name, self.terms.retries) {
+        let mut annotations = annotations;
+        if let Some(retries) = agents {
             annotations = annotations.retries(retries);
         }
         if !self.terms.checks || unreadable.contains(&known.shelved_as) {
@@ -415,6 +436,7 @@ impl Proxy {
             shelved_as: known.shelved_as.clone(),
             schema: known.schema.clone(),
             annotations,
+            may_act,
             proxy: Arc::clone(self),
         }
     }
@@ -439,9 +461,10 @@ impl Hook for Announcer {
 
     async fn retrying(&self, call: Arc<CallInfo>, next: Next) {
         let Some(proxy) = self.0.upgrade() else { return };
-        let Some(token) = proxy.journey(call.id().as_str()).and_then(|journey| journey.token.clone()) else {
-            return;
-        };
+        let Some(journey) = proxy.journey(call.id().as_str()) else { return };
+        // What came is not the answer, and nobody waits behind it.
+        drop(journey.take_answer());
+        let Some(token) = journey.token.clone() else { return };
         let (retry, of) = (next.attempt.saturating_sub(1), next.of.saturating_sub(1));
         let seconds = (next.wait.as_secs_f64() * 10.0).ceil() / 10.0;
         let title = next.kind.title(proxy.terms.lang);

@@ -58,6 +58,8 @@ pub(super) struct Supervisor {
     pub(super) restarts: bool,
     /// The client is gone, or somebody ended us.
     pub(super) leaving: CancellationToken,
+    /// There is no time for a server to go by itself.
+    pub(super) hurry: CancellationToken,
     pub(super) doubts: Arc<Doubts>,
 }
 
@@ -116,8 +118,9 @@ impl Supervisor {
                 deaths = 0;
                 breaker = breaker.step(BreakerEvent::Passed, cellar::now(), &RULES);
             }
-            // One that went by itself, without a complaint, did not die.
-            if gone.code != Some(0) {
+            // One that went by itself, without a complaint and after it had heard everything, did not die.
+            let went_home = gone.code == Some(0) && !self.board.is_awaited();
+            if !went_home {
                 deaths += 1;
                 breaker = breaker.step(BreakerEvent::Failed, cellar::now(), &RULES);
             }
@@ -134,8 +137,8 @@ impl Supervisor {
             } else {
                 self.board.gone(Presence::Starting, &words);
             }
-            // One that went by itself, without a complaint, is not called back before it is needed.
-            if gone.code == Some(0) {
+            // It is not called back before it is needed.
+            if went_home {
                 self.board.rest();
             }
             if !self.is_needed().await {
@@ -167,7 +170,7 @@ impl Supervisor {
 
     fn open(&self) -> Result<(Link, Option<u32>), Gone> {
         match &self.way {
-            Way::Command(command) => child::open(command).map(|(link, pid)| (link, Some(pid))),
+            Way::Command(command) => child::open(command, &self.hurry).map(|(link, pid)| (link, Some(pid))),
             Way::Http(settings) => Ok((http::open((**settings).clone()), None)),
         }
     }

@@ -220,7 +220,7 @@ keys! {
         "Whether arguments that clearly do not fit the schema of their tool are answered before the server sees them.",
         "参数明显不符合工具模式时，是否在服务器看到之前就作答。";
     McpTrustHints "mcp.trust-hints", Shape::Flag, "true", Off,
-        "Whether a server is believed that says a tool only looks or may be called twice; without that, only what surely did nothing is sent again.",
+        "Whether a server is believed that says a tool only looks or may be called twice; without that, only what a server surely never took is sent again.",
         "服务器声称某工具只读或可重复调用时是否相信；否则只重发确定什么都没做的调用。";
     McpRestart "mcp.restart", Shape::Flag, "true", Off,
         "Whether a server that is gone is started again.",

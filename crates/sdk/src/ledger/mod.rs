@@ -120,8 +120,11 @@ fn diagnosed(rules: &Rules, observation: &Observation, known: Known) -> Diagnosi
     let mut diagnosis = rules.diagnose(observation);
     if diagnosis.ok() != Some(true) {
         diagnosis.transient |= known.comes_back;
-        if known.did_nothing {
-            diagnosis.effect = Some(Effect::Nothing);
+        match known.effect {
+            // What does not pass by itself is sent again by nobody, and the words of the rules may stand.
+            Some(Effect::Maybe) if !diagnosis.transient => {}
+            Some(effect) => diagnosis.effect = Some(effect),
+            None => {}
         }
     }
     diagnosis
@@ -131,7 +134,7 @@ fn diagnosed(rules: &Rules, observation: &Observation, known: Known) -> Diagnosi
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     comes_back: bool,
-    did_nothing: bool,
+    effect: Option<Effect>,
 }
 
 /// Did it fail? A command that exits with 0 may have, and one that exits with 1 may not: `grep` without a match.
@@ -150,8 +153,8 @@ pub(crate) struct Printed {
     pub(crate) merged: Vec<u8>,
     /// The tool itself says that it passes.
     pub(crate) comes_back: bool,
-    /// The tool itself says that nothing was done.
-    pub(crate) did_nothing: bool,
+    /// What the tool itself says of what was done.
+    pub(crate) effect: Option<Effect>,
 }
 
 impl Printed {
@@ -164,13 +167,13 @@ impl Printed {
             stderr: Vec::new(),
             merged: Vec::new(),
             comes_back: false,
-            did_nothing: false,
+            effect: None,
         }
     }
 
     /// What the tool itself knows.
     fn known(&self) -> Known {
-        Known { comes_back: self.comes_back, did_nothing: self.did_nothing }
+        Known { comes_back: self.comes_back, effect: self.effect }
     }
 
     /// The same as the judge wants to hear it.

@@ -23,9 +23,7 @@ impl Backstage {
     pub(crate) async fn host<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         let here = Handle::try_current().ok();
         let is_roomy = here.as_ref().is_some_and(|here| {
-            let has_room =
-                here.runtime_flavor() == RuntimeFlavor::MultiThread && here.metrics().num_workers() > 1;
-            self.stays || has_room
+            here.runtime_flavor() == RuntimeFlavor::MultiThread && here.metrics().num_workers() > 1
         });
         let ours = if is_roomy { None } else { self.threads() };
         match ours {
@@ -44,8 +42,11 @@ impl Backstage {
         }
     }
 
-    /// The threads; there are none where the system has none to give.
+    /// The threads; there are none where nobody wants them, or the system has none to give.
     pub(super) fn threads(&self) -> Option<&Runtime> {
+        if self.stays {
+            return None;
+        }
         let make = || {
             tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)

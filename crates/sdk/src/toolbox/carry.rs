@@ -399,11 +399,10 @@ async fn closed(
     series: Series,
     again: Again,
 ) -> (Observed, After) {
-    let Observed { printed, error, advice, mistakes, output, goes_on, not_again } = observed;
+    let Observed { printed, error, advice, mistakes, output, not_again } = observed;
     let all_advice = advice.iter().chain(journey.general_advice()).cloned().collect();
-    let nature = if goes_on { Some(Nature::Idempotent) } else { opening.nature };
     let closing = Closing {
-        opening: Opening { nature, ..opening.clone() },
+        opening: opening.clone(),
         advice: all_advice,
         took,
         series,
@@ -415,7 +414,7 @@ async fn closed(
     };
     let after = inner.ledger.after(closing).await;
     let printed = crate::ledger::Printed::nothing(Outcome::NoExitCode);
-    (Observed { printed, error, advice, mistakes, output, goes_on, not_again }, after)
+    (Observed { printed, error, advice, mistakes, output, not_again }, after)
 }
 
 /// The result as the caller gets it.

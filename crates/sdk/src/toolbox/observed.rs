@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use unstuck_judge::Outcome;
+use unstuck_judge::{Effect, Outcome};
 
 use crate::failure::{Account, Manner};
 use crate::hook::Attempted;
@@ -37,8 +37,6 @@ pub(crate) struct Observed {
     pub(crate) mistakes: Vec<Mistake>,
     /// What the tool answered.
     pub(crate) output: Value,
-    /// Sent again, it goes on where it stopped.
-    pub(crate) goes_on: bool,
     /// It is not sent again by us.
     pub(crate) not_again: bool,
 }
@@ -54,7 +52,6 @@ impl Observed {
                     advice: Vec::new(),
                     mistakes: Vec::new(),
                     output,
-                    goes_on: false,
                     not_again: false,
                 },
                 Some(told) => {
@@ -79,7 +76,6 @@ impl Observed {
             advice: Vec::new(),
             mistakes: Vec::new(),
             output: Value::Null,
-            goes_on: false,
             not_again: false,
         }
     }
@@ -97,7 +93,12 @@ impl Observed {
         let has_streams = !failure.stdout.is_empty() || !failure.stderr.is_empty();
         let words = if has_streams { failure.hint() } else { failure.text() };
         let merged = excerpt(words.as_bytes(), PRINTED_MAX).into_bytes();
-        let (http_status, did_nothing) = (failure.http_status, failure.nothing_done);
+        let http_status = failure.http_status;
+        let effect = match (failure.nothing_done, failure.may_have_acted) {
+            (true, _) => Some(Effect::Nothing),
+            (false, true) => Some(Effect::Maybe),
+            (false, false) => None,
+        };
         // Whoever says when it may be asked again says that it passes by itself.
         let comes_back = failure.passes || failure.retry_after.is_some();
         // What a command printed is what the model can act on.
@@ -111,12 +112,11 @@ impl Observed {
         let output = failure.data.clone().unwrap_or_else(shown);
         let Account { stdout, stderr, .. } = failure;
         Observed {
-            printed: Printed { outcome, http_status, stdout, stderr, merged, comes_back, did_nothing },
+            printed: Printed { outcome, http_status, stdout, stderr, merged, comes_back, effect },
             error: excerpt(failure.message.as_bytes(), SHOWN_MAX),
             advice: failure.recommendations,
             mistakes: Vec::new(),
             output,
-            goes_on: failure.goes_on,
             not_again: failure.not_again,
         }
     }

@@ -79,6 +79,19 @@ async fn where_it_is_certain_that_nothing_was_done_even_what_writes_is_sent_agai
 }
 
 #[tokio::test]
+async fn words_that_prove_nothing_send_nothing_again_that_writes() {
+    let check = async |annotations: Annotations, failure: Failure, times: u32| {
+        let (_, ran) = failing(swift(), annotations, failure.clone()).await;
+        assert_eq!(ran, times, "{failure:?}");
+    };
+    let not_done = || Failure::unexpected(NOT_DONE).may_have_acted();
+    check(Annotations::new().writes(), not_done(), 1).await;
+    check(Annotations::new(), not_done(), 1).await;
+    check(Annotations::new().idempotent(), not_done(), 2).await;
+    check(Annotations::new().writes(), not_done().nothing_done(), 2).await;
+}
+
+#[tokio::test]
 async fn no_retry_begins_after_the_time_that_the_caller_names_and_no_attempt_is_cut() {
     // The first wait after a connection that was reset is 3 s.
     let policy = Policy::default();

@@ -52,33 +52,8 @@ impl Id {
         Id { json, read: (!is_plain).then(|| name.into()), is_plain }
     }
 
-    /// The name of a message of which only the beginning is there. Nothing where that does not tell for certain.
-    pub fn in_beginning(begins: &[u8]) -> Option<Id> {
-        let (mut depth, mut at, mut is_name) = (0_usize, 0, false);
-        while let Some(sign) = begins.get(at) {
-            match sign {
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth = depth.checked_sub(1)?,
-                b'"' => {
-                    let end = framing::end_of_string(begins, at + 1);
-                    if is_name && depth == 1 && begins.get(at..end) == Some(br#""id"#) {
-                        return Id::at_beginning(
-                            begins.get(end + 1..)?.trim_ascii_start().strip_prefix(b":")?,
-                        );
-                    }
-                    at = end;
-                }
-                _ => {}
-            }
-            // A name stands behind these alone.
-            is_name = matches!(sign, b'{' | b',') || is_name && sign.is_ascii_whitespace();
-            at += 1;
-        }
-        None
-    }
-
-    /// The name of a message of which only the end is there. Nothing where that does not tell for certain.
-    pub fn in_end(ends: &[u8]) -> Option<Id> {
+    /// The name at the end of a message of which only that is there. Nothing where it does not tell for certain.
+    pub(super) fn in_end(ends: &[u8]) -> Option<Id> {
         let ends = ends.trim_ascii_end().strip_suffix(b"}")?.trim_ascii_end();
         let at = memmem(ends, br#""id""#)?;
         let value = ends.get(at + 4..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
@@ -89,7 +64,7 @@ impl Id {
     }
 
     /// The name at the beginning of something, where it ends there, too.
-    fn at_beginning(value: &[u8]) -> Option<Id> {
+    pub(super) fn at_beginning(value: &[u8]) -> Option<Id> {
         let value = value.trim_ascii_start();
         let end = match value.first()? {
             b'"' => framing::end_of_string(value, 1) + 1,

@@ -5,6 +5,7 @@
 mod event_stream;
 mod fields;
 mod framing;
+mod glimpse;
 mod handshake;
 mod id;
 mod message;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use event_stream::{EventStream, StreamStep};
 pub use framing::{Framer, Piece, depth};
+pub use glimpse::Glimpse;
 pub use handshake::{Greeting, Welcome};
 pub use id::Id;
 pub use message::{Message, Part, cancels, read};

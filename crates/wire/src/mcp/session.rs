@@ -4,6 +4,8 @@ use serde_json::Value;
 
 /// The words for it, without signs between them.
 const NAMES: [&str; 4] = ["sessionid", "threadid", "conversationid", "chatid"];
+/// The longest name of a field that is looked at.
+const NAME_MAX: usize = 40;
 /// The longest name of a session.
 const LONGEST: usize = 200;
 
@@ -13,29 +15,30 @@ pub fn session_field(schema: &Value) -> Option<&str> {
     fields.keys().find(|name| is_session(name)).map(String::as_str)
 }
 
-/// The session that a result tells of: in its structure, or in its words, as JSON or as `SESSION_ID: abc`.
-pub fn session_in(words: &str) -> Option<String> {
+/// The session that a result tells of under the name of this field: in its structure, or in its words, as JSON or as
+/// `SESSION_ID: abc`.
+pub fn session_in(words: &str, field: &str) -> Option<String> {
     match serde_json::from_str::<Value>(words) {
-        Ok(json) => in_value(&json),
-        Err(_) => words.lines().find_map(in_line),
+        Ok(json) => in_value(&json, field),
+        Err(_) => words.lines().find_map(|line| in_line(line, field)),
     }
 }
 
-fn in_value(value: &Value) -> Option<String> {
+fn in_value(value: &Value, field: &str) -> Option<String> {
     match value {
         Value::Object(fields) => {
-            let named = fields.iter().find(|(name, _)| is_session(name));
+            let named = fields.iter().find(|(name, _)| is_same(name, field));
             let here = named.and_then(|(_, value)| value.as_str()).and_then(accepted);
-            here.or_else(|| fields.values().find_map(in_value))
+            here.or_else(|| fields.values().find_map(|value| in_value(value, field)))
         }
-        Value::Array(list) => list.iter().find_map(in_value),
+        Value::Array(list) => list.iter().find_map(|value| in_value(value, field)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 
-fn in_line(line: &str) -> Option<String> {
+fn in_line(line: &str, field: &str) -> Option<String> {
     let (name, value) = line.split_once([':', '='])?;
-    is_session(name.trim_matches(|sign: char| !sign.is_ascii_alphanumeric())).then_some(())?;
+    is_same(name, field).then_some(())?;
     let value = value.trim().trim_start_matches(['"', '\'', '`']);
     let end = value.find(|sign: char| !is_sign(sign)).unwrap_or(value.len());
     accepted(&value[..end])
@@ -51,9 +54,16 @@ fn is_sign(sign: char) -> bool {
 }
 
 fn is_session(name: &str) -> bool {
-    let plain: String =
-        name.chars().filter(char::is_ascii_alphanumeric).map(|sign| sign.to_ascii_lowercase()).collect();
-    name.len() <= 40 && NAMES.contains(&&*plain)
+    name.len() <= NAME_MAX && NAMES.contains(&&*plain(name))
+}
+
+fn is_same(name: &str, field: &str) -> bool {
+    name.len() <= NAME_MAX && plain(name) == plain(field)
+}
+
+/// A name in small letters, and without signs between them.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|sign| sign.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]
@@ -65,10 +75,11 @@ mod tests {
     #[test]
     fn a_session_is_found_where_results_tell_of_it() {
         let check = |words: &str, expected: Option<&str>| {
-            assert_eq!(session_in(words).as_deref(), expected, "{words}")
+            assert_eq!(session_in(words, "SESSION_ID").as_deref(), expected, "{words}")
         };
         check(r#"{"success":false,"SESSION_ID":"abc-1","error":"timeout"}"#, Some("abc-1"));
-        check(r#"{"result":{"threadId":"t_9"}}"#, Some("t_9"));
+        check(r#"{"result":{"sessionId":"t_9"}}"#, Some("t_9"));
+        check(r#"{"result":{"threadId":"t_9"}}"#, None);
         check("upstream timed out\nSESSION_ID: 019a-77\n", Some("019a-77"));
         check("- session id = \"s.1\", try again", Some("s.1"));
         check("the session expired: log in", None);

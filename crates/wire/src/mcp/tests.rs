@@ -240,11 +240,8 @@ fn a_name_is_the_same_in_other_signs() {
 #[test]
 fn a_part_of_a_message_tells_its_name_or_nothing() {
     let check = |begins: &str, expected: Option<&str>| {
-        assert_eq!(
-            Id::in_beginning(begins.as_bytes()).map(|id| id.to_string()).as_deref(),
-            expected,
-            "{begins}"
-        );
+        let glimpse = Glimpse::of(begins.as_bytes());
+        assert_eq!(glimpse.id.map(|id| id.to_string()).as_deref(), expected, "{begins}");
     };
     check(r#"{"jsonrpc":"2.0","id":5,"result":{"con"#, Some("5"));
     check(r#"{"jsonrpc":"2.0", "id" : "a,b" , "result""#, Some(r#""a,b""#));
@@ -256,7 +253,8 @@ fn a_part_of_a_message_tells_its_name_or_nothing() {
     check(r#"[{"id":5,"#, None);
     check("\"id\":5,", None);
     let check = |ends: &str, expected: Option<&str>| {
-        assert_eq!(Id::in_end(ends.as_bytes()).map(|id| id.to_string()).as_deref(), expected, "{ends}");
+        let glimpse = Glimpse::of(b"").with_end(ends.as_bytes());
+        assert_eq!(glimpse.id.map(|id| id.to_string()).as_deref(), expected, "{ends}");
     };
     check(r#"tide tide"}]},"jsonrpc":"2.0","id":5}"#, Some("5"));
     check(r#"tide"}]},"id" : "a b" } "#, Some(r#""a b""#));

@@ -22,6 +22,8 @@ pub struct ToolResult<'a> {
     pub has_structure: bool,
     /// What it says, in words. Of a very large one that was no failure: its JSON.
     pub words: Cow<'a, str>,
+    /// Where there is more than words, such as images and structures: a number that stands for all of it.
+    pub more: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -47,38 +49,49 @@ impl<'a> ToolResult<'a> {
                 is_error: false,
                 has_structure: false,
                 words: Cow::Borrowed(result.get()),
+                more: None,
             };
         };
         let is_error = fields.truth("isError") == Some(true);
         let structure = fields.get("structuredContent").filter(|structure| structure.get() != "null");
-        let words = match result.get().len() > READ_MAX && !is_error {
-            true => Cow::Borrowed(result.get()),
-            false => fields.get("content").map(in_words).unwrap_or_default(),
+        let (words, is_all_words) = match result.get().len() > READ_MAX && !is_error {
+            true => (Cow::Borrowed(result.get()), true),
+            false => fields.get("content").map(in_words).unwrap_or((Cow::default(), true)),
         };
-        let words = match (words.trim().is_empty(), structure) {
-            (true, Some(structure)) => Cow::Borrowed(structure.get()),
-            (true, None) | (false, _) => words,
+        let (words, is_all_words) = match (words.trim().is_empty(), structure) {
+            (true, Some(structure)) => (Cow::Borrowed(structure.get()), is_all_words),
+            (false, Some(_)) => (words, false),
+            (true | false, None) => (words, is_all_words),
         };
+        // The revision 2025-11-25 has tasks, too, and says so in its own way.
+        let is_task = fields.get("content").is_none() && fields.get("task").is_some();
         ToolResult {
-            is_complete: fields.text("resultType").is_none_or(|kind| kind == "complete"),
+            is_complete: !is_task && fields.text("resultType").is_none_or(|kind| kind == "complete"),
             is_error,
             has_structure: structure.is_some_and(|structure| structure.get().starts_with('{')),
             words,
+            more: (!is_all_words).then(|| digest(result)),
         }
     }
 }
 
-/// The texts of a content, one after the other.
-fn in_words(content: &RawValue) -> Cow<'_, str> {
+fn digest(result: &RawValue) -> String {
+    blake3::hash(result.get().as_bytes()).to_hex().chars().take(16).collect()
+}
+
+/// The texts of a content, one after the other, and whether there is nothing else in it.
+fn in_words(content: &RawValue) -> (Cow<'_, str>, bool) {
     let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
+    let all = blocks.len();
     let texts = blocks.into_iter().filter_map(|block| {
         let block: WireBlock<'_> = serde_json::from_str(block.get()).ok()?;
         block.text.or(block.resource.and_then(|resource| resource.text))
     });
     let texts: Vec<Cow<'_, str>> = texts.collect();
+    let is_all = texts.len() == all;
     match <[_; 1]>::try_from(texts) {
-        Ok([only]) => only,
-        Err(texts) => Cow::Owned(texts.join("\n")),
+        Ok([only]) => (only, is_all),
+        Err(texts) => (Cow::Owned(texts.join("\n")), is_all),
     }
 }
 

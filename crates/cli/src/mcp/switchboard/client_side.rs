@@ -9,6 +9,7 @@ use unstuck_wire::mcp::{self, ErrorCode, Greeting, Id, Message, Part, ToolCall};
 use super::presence::Handshake;
 use super::{
     Begun, ClientRequest, DEEPEST, Delivery, Heeded, InFlight, Progress, Switchboard, Waiting, Withdrawal,
+    too_deep,
 };
 use crate::mcp::lane::Lane;
 use crate::mcp::link::{Asks, Outbound};
@@ -80,7 +81,7 @@ impl Switchboard {
                 }
             }
             Message::Batch(parts) => {
-                let mut lost = Vec::new();
+                let (mut asked, mut lost) = (Vec::new(), Vec::new());
                 let mut state = self.lock();
                 let why_not = state.presence.why_not();
                 for part in parts {
@@ -96,7 +97,8 @@ impl Switchboard {
                                 Some(why) => lost.push((Waiting::Client(request), why.clone())),
                                 None => {
                                     state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
-                                    state.waiting.insert(id, Waiting::Client(request));
+                                    state.waiting.insert(id.clone(), Waiting::Client(request));
+                                    asked.push(id);
                                 }
                             }
                         }
@@ -106,7 +108,7 @@ impl Switchboard {
                 }
                 drop(state);
                 lost.into_iter().for_each(|(waiting, why)| self.lose(waiting, why));
-                server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+                server.push(Delivery { outbound: Outbound::batch(frame, asked), waiting: None });
             }
             Message::Other | Message::Broken => {
                 server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
@@ -221,9 +223,25 @@ impl Switchboard {
     }
 
     fn refuse_deep(&self, frame: &[u8]) {
-        if let Message::Request { id, .. } = mcp::read(frame) {
-            let words = format!("the message is nested more than {DEEPEST} levels deep");
-            self.out.push(mcp::failed(Some(&id), ErrorCode::Refused, &words, None));
+        let words = format!("the message is {}", too_deep());
+        match mcp::read(frame) {
+            Message::Request { id, .. } => {
+                self.out.push(mcp::failed(Some(&id), ErrorCode::Refused, &words, None));
+            }
+            Message::Answer { id: Some(id), .. } => self.refuse_answer(&id, &words),
+            Message::Answer { id: None, .. }
+            | Message::Notification { .. }
+            | Message::Batch(_)
+            | Message::Other
+            | Message::Broken => {}
+        }
+    }
+
+    /// The client has answered what the server asked, and it cannot be passed on.
+    pub(in crate::mcp) fn refuse_answer(&self, name: &Id, why: &str) {
+        let asked = self.lock().questions.answer(name);
+        if let Some(servers) = asked {
+            self.reply(mcp::failed(Some(&servers), ErrorCode::Refused, why, None));
         }
     }
 }

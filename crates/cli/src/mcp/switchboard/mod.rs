@@ -27,6 +27,11 @@ use questions::Questions;
 /// A frame in which things lie deeper in each other than this is refused: whoever reads it may not survive it.
 const DEEPEST: usize = 500;
 
+/// Such a frame, as it stands behind "it is".
+fn too_deep() -> String {
+    format!("nested more than {DEEPEST} levels deep")
+}
+
 /// So many requests that were taken back are remembered.
 const TAKEN_BACK: usize = 10_000;
 
@@ -267,6 +272,16 @@ impl Switchboard {
         match mcp::renamed(&frame, &name) {
             Some(renamed) => (name, renamed),
             None => (id.clone(), frame),
+        }
+    }
+
+    /// Answers the server, where it is still there.
+    fn reply(&self, frame: Vec<u8>) {
+        match &self.lock().presence {
+            Presence::Up(to) => {
+                let _it_is_gone = to.send(Outbound::new(frame, None));
+            }
+            Presence::Starting | Presence::Away | Presence::Shut { .. } | Presence::Over(_) => {}
         }
     }
 

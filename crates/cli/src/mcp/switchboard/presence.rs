@@ -119,8 +119,7 @@ impl Switchboard {
             let abandoned = state.questions.abandon();
             state.taken_back.clear();
             let waiting = std::mem::take(&mut state.waiting);
-            let held: HashSet<Id> =
-                state.held.iter().filter_map(|held| Some(held.asks.as_ref()?.id.clone())).collect();
+            let held: HashSet<Id> = state.held.iter().flat_map(Outbound::ids).cloned().collect();
             let mut lost = Vec::new();
             for (id, waiting) in waiting {
                 match waiting {
@@ -185,6 +184,11 @@ impl Switchboard {
         if state.waiting.is_empty() && state.held.is_empty() {
             state.presence = Presence::Away;
         }
+    }
+
+    /// Does something wait to be said to it?
+    pub(in crate::mcp) fn is_awaited(&self) -> bool {
+        !self.lock().held.is_empty()
     }
 
     /// Is it left until somebody wants it?

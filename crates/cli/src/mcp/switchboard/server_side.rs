@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use unstuck_wire::mcp::{self, ErrorCode, Id, Message, Part, ToolList, Welcome};
+use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, ToolList, Welcome};
 
 use super::presence::Presence;
-use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting};
+use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting, too_deep};
 use crate::mcp::link::{Noise, Unanswered};
 use crate::mcp::notes::Happened;
 
@@ -14,8 +14,16 @@ impl Switchboard {
     pub(in crate::mcp) fn hear_server(&self, frame: Vec<u8>) {
         self.lock().heard += 1;
         if mcp::depth(&frame) > DEEPEST {
-            if let Message::Answer { id: Some(id), .. } = mcp::read(&frame) {
-                self.refuse(&id, &format!("nested more than {DEEPEST} levels deep"));
+            match mcp::read(&frame) {
+                Message::Answer { id: Some(id), .. } => self.refuse(&id, &too_deep()),
+                Message::Request { id, .. } => {
+                    self.reply(mcp::failed(Some(&id), ErrorCode::Refused, &too_deep(), None));
+                }
+                Message::Answer { id: None, .. }
+                | Message::Notification { .. }
+                | Message::Batch(_)
+                | Message::Other
+                | Message::Broken => {}
             }
             self.notes.noise(excerpt(&frame), "nested too deep".to_owned());
             return;
@@ -102,7 +110,7 @@ impl Switchboard {
     pub(in crate::mcp) fn noise(&self, begins: String, why: Noise) {
         let words = why.in_words();
         // A request has a name as well, but nobody waits for it here.
-        if let Some(id) = Id::in_beginning(begins.as_bytes()).filter(|_| !begins.contains("\"method\"")) {
+        if let Glimpse { is_answer: true, id: Some(id) } = Glimpse::of(begins.as_bytes()) {
             self.refuse(&id, &words);
         }
         self.notes.noise(begins, words);
