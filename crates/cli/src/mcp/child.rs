@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
-use unstuck_wire::mcp::{Framer, Glimpse, Piece};
+use unstuck_wire::mcp::{Framer, Glimpse, Piece, Sort};
 
 use super::link::{Gone, Heard, Link, Noise, Outbound};
 use super::outlet::{FITS, can_write};
@@ -108,6 +108,8 @@ async fn watch(
     let mut is_read = false;
     let mut writing = tokio::spawn(write_frames(stdin, outbound));
     let mut is_leaving = false;
+    // What it closed by itself, and whether it was ended for that.
+    let (mut closed, mut ended_for) = (None, None);
     let ending = loop {
         let leaving = async {
             match is_leaving {
@@ -117,15 +119,18 @@ async fn watch(
         };
         tokio::select! {
             ending = &mut watched.ending => break ending.ok(),
-            // Its output has ended, and a server that cannot answer is none.
-            _ = &mut reading => {
-                is_read = true;
-                watched.stop.stop();
-                break (&mut watched.ending).await.ok();
+            // Its output has ended, and a server that cannot answer is none. Most often it has just gone.
+            _ = &mut reading, if !is_read => {
+                (is_read, is_leaving) = (true, true);
+                closed = Some("output");
             }
-            // Nothing more is said to it: it should go by itself.
-            _ = &mut writing, if !is_leaving => is_leaving = true,
+            // Nothing more is said to it, or it hears nothing more: it should go by itself.
+            wrote = &mut writing, if !is_leaving => {
+                is_leaving = true;
+                closed = matches!(wrote, Ok(Wrote::NoMore)).then_some("input");
+            }
             () = leaving => {
+                ended_for = closed;
                 watched.stop.stop();
                 break (&mut watched.ending).await.ok();
             }
@@ -147,11 +152,22 @@ async fn watch(
     drop(watched.remarks.await);
     writing.abort();
     let lost = Ending::NotExecutable("it ended, and nobody saw how".to_owned());
-    let gone = gone(&ending.unwrap_or(lost), &watched.name);
+    let mut gone = gone(&ending.unwrap_or(lost), &watched.name);
+    if let Some(closed) = ended_for {
+        gone.words = format!("the server closed its {closed} and was ended");
+    }
     let _nobody_listens = watched.tell.send(Heard::Gone(gone)).await;
 }
 
-async fn write_frames(mut stdin: pipe::Sender, mut outbound: mpsc::UnboundedReceiver<Outbound>) {
+/// Why nothing more is written to a server.
+enum Wrote {
+    /// Nobody has anything more to say.
+    All,
+    /// It has closed its input, and what cannot be asked is no server.
+    NoMore,
+}
+
+async fn write_frames(mut stdin: pipe::Sender, mut outbound: mpsc::UnboundedReceiver<Outbound>) -> Wrote {
     let mut together = Vec::new();
     // Each counts until it is written.
     let mut under_way = Vec::new();
@@ -168,12 +184,12 @@ async fn write_frames(mut stdin: pipe::Sender, mut outbound: mpsc::UnboundedRece
             under_way.push(next);
         }
         if stdin.write_all(&together).await.is_err() {
-            // It has closed its input, and what cannot be asked is no server.
-            return;
+            return Wrote::NoMore;
         }
         under_way.clear();
         together.shrink_to(TOGETHER);
     }
+    Wrote::All
 }
 
 async fn read_frames(
@@ -205,10 +221,12 @@ async fn read_frames(
                     Heard::Noise { begins: shown, why: Noise::TooLong { most } }
                 }
                 Piece::TooLongEnds(ends) => match glimpse.take().map(|glimpse| glimpse.with_end(&ends)) {
-                    Some(Glimpse { is_answer: true, id: Some(id) }) => {
+                    Some(Glimpse { sort: Sort::Answer | Sort::Unsaid, id: Some(id) }) => {
                         Heard::Refused { id, why: Noise::TooLong { most } }
                     }
-                    Some(Glimpse { .. }) | None => continue,
+                    Some(Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, .. }) | None => {
+                        continue;
+                    }
                 },
             };
             if tell.send(heard).await.is_err() {

@@ -16,7 +16,7 @@ use unstuck::{
     Annotations, BuildError, CallInfo, CancellationToken, Hook, Lang, Mode, Next, Policy, Preset, Store,
     ToolCall, Toolbox,
 };
-use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece};
+use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece, Sort};
 
 use super::answer::{self, Manner};
 use super::behind::Agents;
@@ -294,10 +294,10 @@ impl Proxy {
         let words = format!("a message of more than {} MB", self.terms.most / 1024 / 1024);
         match glimpse {
             // The name of an answer is the server's, and means another request here.
-            Glimpse { is_answer: true, id } => {
+            Glimpse { sort: Sort::Answer, id } => {
                 id.iter().for_each(|name| self.board.refuse_answer(name, &words));
             }
-            Glimpse { is_answer: false, id } => {
+            Glimpse { sort: Sort::Question | Sort::Unsaid, id } => {
                 self.board.say(mcp::failed(id.as_ref(), ErrorCode::Refused, &words, None));
             }
         }

@@ -6,20 +6,34 @@ use super::id::Id;
 /// What is known of a message that is too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glimpse {
-    /// Is it an answer?
-    pub is_answer: bool,
+    /// What kind of message it is.
+    pub sort: Sort,
     /// Its name; nothing where nobody can tell.
     pub id: Option<Id>,
+}
+
+/// What kind of message something is of which only a part is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// It asks or tells something.
+    Question,
+    /// It answers.
+    Answer,
+    /// It does not say.
+    Unsaid,
 }
 
 impl Glimpse {
     /// What its beginning tells.
     pub fn of(begins: &[u8]) -> Glimpse {
         let fields = fields(begins);
-        let has = |name: &str| fields.iter().any(|(field, _)| *field == name.as_bytes());
-        let id =
-            fields.iter().find(|(field, _)| *field == b"id").and_then(|(_, rest)| Id::at_beginning(rest));
-        Glimpse { is_answer: !has("method") && (has("result") || has("error")), id }
+        let sort = fields.iter().find_map(|(name, _)| match *name {
+            b"method" | b"params" => Some(Sort::Question),
+            b"result" | b"error" => Some(Sort::Answer),
+            _ => None,
+        });
+        let id = fields.iter().find(|(name, _)| *name == b"id").and_then(|(_, rest)| Id::at_beginning(rest));
+        Glimpse { sort: sort.unwrap_or(Sort::Unsaid), id }
     }
 
     /// What its end tells besides.
@@ -56,4 +70,26 @@ fn fields(begins: &[u8]) -> Vec<(&[u8], &[u8])> {
         at += 1;
     }
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_known_by_its_own_fields() {
+        let check = |begins: &str, expected| {
+            assert_eq!(Glimpse::of(begins.as_bytes()).sort, expected, "{begins}");
+        };
+        check(r#"{"jsonrpc":"2.0","method":"sampling/createMessage","params":{"a":"x"#, Sort::Question);
+        check(r#"{"jsonrpc":"2.0","id":1,"params":{"a":"x"#, Sort::Question);
+        check(r#"{ "params" : [["#, Sort::Question);
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{"method":"GET","params":"#, Sort::Answer);
+        check(r#"{"error":{"params":1,"message":"x"#, Sort::Answer);
+        check(r#"{"id":"method","result":"#, Sort::Answer);
+        check(r#"{"\"method":1,"_meta":{"method":1},"result":"#, Sort::Answer);
+        check(r#"[{"method":"a"},{"id":1,"result":"x"#, Sort::Unsaid);
+        check(r#"{"id":"a\"#, Sort::Unsaid);
+        check("", Sort::Unsaid);
+    }
 }

@@ -21,7 +21,7 @@ mod tests;
 
 pub use event_stream::{EventStream, StreamStep};
 pub use framing::{Framer, Piece, depth};
-pub use glimpse::Glimpse;
+pub use glimpse::{Glimpse, Sort};
 pub use handshake::{Greeting, Welcome};
 pub use id::Id;
 pub use message::{Message, Part, cancels, read};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, ToolList, Welcome};
+use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, Sort, ToolList, Welcome};
 
 use super::presence::Presence;
 use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting, too_deep};
@@ -110,8 +110,9 @@ impl Switchboard {
     pub(in crate::mcp) fn noise(&self, begins: String, why: Noise) {
         let words = why.in_words();
         // A request has a name as well, but nobody waits for it here.
-        if let Glimpse { is_answer: true, id: Some(id) } = Glimpse::of(begins.as_bytes()) {
-            self.refuse(&id, &words);
+        match Glimpse::of(begins.as_bytes()) {
+            Glimpse { sort: Sort::Answer | Sort::Unsaid, id: Some(id) } => self.refuse(&id, &words),
+            Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, .. } => {}
         }
         self.notes.noise(begins, words);
     }
