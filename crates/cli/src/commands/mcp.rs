@@ -210,3 +210,39 @@ fn named_by(command: &[OsString]) -> String {
         .filter(|word| !word.is_empty());
     names.find(|word| !launchers.contains(&&**word)).unwrap_or_else(|| "server".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_by_the_first_word_that_is_its_own() {
+        let check = |command: &str, expected: &str| {
+            let words: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+            assert_eq!(named_by(&words), expected, "{command}");
+        };
+        check("tide-server", "tide-server");
+        check("/opt/tide/bin/tide-server --port 7", "tide-server");
+        check("docker run -i --rm mcp/fetch", "fetch");
+        check(
+            "docker run -i --rm -e GITHUB_TOKEN ghcr.example/github/github-mcp-server",
+            "github-mcp-server",
+        );
+        check("docker run -i --rm -e LEVEL=debug mcp/time --local", "time");
+        check("npx -y @modelcontextprotocol/server-filesystem .", "server-filesystem");
+        check("npx -y @modelcontextprotocol/server-filesystem@2025.8.21 .", "server-filesystem");
+        check("npx --yes tide-mcp@latest", "tide-mcp");
+        check("/usr/local/bin/npx -y tide-mcp", "tide-mcp");
+        check("uvx mcp-server-git --repository .", "mcp-server-git");
+        check("uv tool run mcp-server-git", "mcp-server-git");
+        check("uv run --directory /srv/weather weather.py", "weather");
+        check("python3 -m mcp_server_time", "mcp_server_time");
+        check("/usr/bin/python3 -u server.py", "server");
+        check("node /srv/tide/tide.js", "tide");
+        check("deno run -A npm:@scope/tide", "tide");
+        check("bunx tide", "tide");
+        check("TIDE_TOKEN=1 tide", "tide");
+        check("sh", "server");
+        check("-", "server");
+    }
+}
