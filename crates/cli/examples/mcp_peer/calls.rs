@@ -146,6 +146,8 @@ pub fn take(peer: &Arc<Peer>, id: Value, params: &Value) -> io::Result<()> {
             }
             peer.text(&id, "remarked")
         }
+        "farewell" => farewell(peer, id, arguments),
+        "flood" => flood(peer, &id, arguments),
         grown if lock(&peer.grown).iter().any(|tool| tool["name"] == *grown) => peer.text(&id, "grown"),
         unknown => peer.error(&id, INVALID_PARAMS, &format!("Unknown tool: {unknown}")),
     }
@@ -157,6 +159,32 @@ fn failed_with(peer: &Peer, id: &Value, text: Option<&str>, structure: Value) ->
         id,
         json!({"content": [{"type": "text", "text": text}], "structuredContent": structure, "isError": true}),
     )
+}
+
+/// Answers nothing until so many calls have come; then all of them at once, and ends.
+fn farewell(peer: &Peer, id: Value, arguments: &Value) -> io::Result<()> {
+    let mut held = lock(&peer.farewells);
+    held.push(id);
+    if (held.len() as u64) < arguments["of"].as_u64().unwrap_or(1) {
+        return Ok(());
+    }
+    let words = "tide ".repeat(arguments["bytes"].as_u64().unwrap_or(100) as usize / 5);
+    for id in held.drain(..) {
+        peer.text(&id, &format!("{id} {words}"))?;
+    }
+    leave(arguments["code"].as_i64().unwrap_or(0) as i32)
+}
+
+/// Much for people on standard error, and many lines on standard output that are no frames.
+fn flood(peer: &Peer, id: &Value, arguments: &Value) -> io::Result<()> {
+    let line = "gauge 4 was read and nothing came of it, as so often ".repeat(10);
+    for _ in 0..arguments["megabytes"].as_u64().unwrap_or(1) * 1_000_000 / line.len() as u64 {
+        Voice::remark(&line);
+    }
+    for number in 0..arguments["lines"].as_u64().unwrap_or(0) {
+        peer.voice.raw(format!("INFO gauge {number} was read\n").as_bytes())?;
+    }
+    peer.text(id, "flooded")
 }
 
 /// How often this tool was called with this key.

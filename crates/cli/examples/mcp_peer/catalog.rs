@@ -86,6 +86,21 @@ pub fn tools(rugged: bool) -> Vec<Value> {
         tool("crash", "Ends the server.", counted(), Nothing),
         tool("crash_read", "Ends the server some times, then works; only looks.", counted(), ReadOnly),
         tool("hang", "Reads and answers nothing any more.", json!({"type": "object"}), ReadOnly),
+        tool(
+            "farewell",
+            "Answers so many calls together, and ends.",
+            object(
+                json!({"of": {"type": "integer"}, "bytes": {"type": "integer"}, "code": {"type": "integer"}}),
+                &[],
+            ),
+            Nothing,
+        ),
+        tool(
+            "flood",
+            "Says very much that is no answer, and then one.",
+            object(json!({"megabytes": {"type": "integer"}, "lines": {"type": "integer"}}), &[]),
+            ReadOnly,
+        ),
         tool("mute", "Never answers this one call.", json!({"type": "object"}), ReadOnly),
         tool(
             "big",

@@ -12,6 +12,7 @@ mod voice;
 
 use std::collections::HashSet;
 use std::env;
+use std::fs::File;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +58,10 @@ struct Flags {
     die_at_start: u64,
     /// It takes so long before it reads anything.
     slow_start: Duration,
+    /// A file that only one at a time may hold; one that cannot have it ends at once.
+    lock: Option<PathBuf>,
+    /// It ends without a complaint as soon as it has answered a call.
+    one_call: bool,
     /// It offers what the official conformance suite asks for, and nothing else.
     conformance: bool,
     /// What it calls itself.
@@ -74,6 +79,8 @@ struct Peer {
     cancelled: Mutex<HashSet<String>>,
     /// Our own requests, and whom their answers are for: the id of the call that waits.
     asked: Mutex<Vec<(String, Value)>>,
+    /// Calls that are answered together, and then never again.
+    farewells: Mutex<Vec<Value>>,
     logs: Mutex<bool>,
     /// Has the client turned out to be one of the era without a handshake?
     stateless: AtomicBool,
@@ -88,6 +95,12 @@ fn main() -> io::Result<()> {
         Voice::remark("fatal: it does not come up");
         leave(3);
     }
+    let held = flags.lock.as_ref().map(File::create).transpose()?;
+    if held.as_ref().is_some_and(|file| file.try_lock().is_err()) {
+        state.note(&json!({"refused": "another one holds the lock"}))?;
+        Voice::remark("fatal: another one holds the lock");
+        leave(9);
+    }
     thread::sleep(flags.slow_start);
     let peer = Arc::new(Peer {
         flags,
@@ -96,6 +109,7 @@ fn main() -> io::Result<()> {
         grown: Mutex::default(),
         cancelled: Mutex::default(),
         asked: Mutex::default(),
+        farewells: Mutex::default(),
         logs: Mutex::new(false),
         stateless: AtomicBool::new(false),
     });
@@ -127,6 +141,8 @@ impl Flags {
             only: Vec::new(),
             die_at_start: 0,
             slow_start: Duration::ZERO,
+            lock: None,
+            one_call: false,
             conformance: false,
             name: "peer".to_owned(),
         };
@@ -142,6 +158,8 @@ impl Flags {
                 "--only" => flags.only = value()?.split(',').map(str::to_owned).collect(),
                 "--die-at-start" => flags.die_at_start = number(value()?)?,
                 "--slow-start" => flags.slow_start = Duration::from_millis(number(value()?)?),
+                "--lock" => flags.lock = Some(value()?.into()),
+                "--one-call" => flags.one_call = true,
                 "--name" => flags.name = value()?,
                 "--era" => {
                     flags.era = match value()?.as_str() {
@@ -175,7 +193,11 @@ impl Peer {
             self.stateless.store(true, Ordering::Relaxed);
         }
         if method == "tools/call" {
-            return calls::take(self, id, params);
+            calls::take(self, id, params)?;
+            if self.flags.one_call {
+                leave(0);
+            }
+            return Ok(());
         }
         self.state.note(&json!({"id": id, "method": method, "params": params}))?;
         let handshake = self.flags.era != Era::Stateless;

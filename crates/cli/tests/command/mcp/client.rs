@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin};
+use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -49,7 +49,13 @@ impl Client {
         variables: &[(&str, &str)],
     ) -> Client {
         let mut command = world.command(&[&["mcp"], args, &["--"], server].concat());
-        let mut child = command.envs(variables.iter().copied()).spawn().unwrap();
+        command.envs(variables.iter().copied());
+        Client::by(command)
+    }
+
+    /// Starts a command that is the proxy, or becomes it.
+    pub(super) fn by(mut command: Command) -> Client {
+        let mut child = command.spawn().unwrap();
         let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
         let (to, frames) = channel::<Vec<u8>>();
@@ -241,7 +247,7 @@ impl Client {
     }
 
     pub(super) fn signal(&self, name: &str) {
-        let sent = std::process::Command::new("kill").args(["-s", name, &self.pid().to_string()]).status();
+        let sent = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status();
         assert!(sent.unwrap().success());
     }
 }

@@ -3,12 +3,19 @@
 mod arguments;
 mod bad_input;
 mod client;
+mod endings;
 mod failures;
+mod killed;
 mod leaving;
 mod memory;
+mod names;
+#[cfg(target_os = "linux")]
+mod pause;
 mod proof;
 mod questions;
 mod retries;
 mod soak;
 mod supervision;
+mod together;
 mod transparency;
+mod unwritable;
