@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, text, wait_for, with_setting};
+use super::client::{Client, LIMIT, text, wait_for, with_setting};
 use crate::world::World;
 
 /// A server that hears of nothing being taken back. It answers nothing that says `first`, and with what says `second` all of these
@@ -124,6 +124,9 @@ fn a_request_of_the_server_that_is_too_long_or_too_deep_refuses_nothing_of_the_s
         r#"{{"jsonrpc":"2.0","params":{{"a":"{long}"}},"method":"sampling/createMessage","id":1}}"#
     ));
     check(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"params":{{"a":"{long}"}},"method":"sampling/createMessage"}}"#
+    ));
+    check(&format!(
         r#"{{"jsonrpc":"2.0","params":{{"a":"{long}"}},"id":1,"method":"sampling/createMessage"}}"#
     ));
 }
@@ -146,6 +149,29 @@ fn an_answer_that_is_too_long_is_known_by_its_name_wherever_that_stands() {
     ));
     // What it says of itself is not taken for what it is.
     check(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"structuredContent":{{"method":"GET"}},"content":"{long}"}}}}"#
+    ));
+    check(&format!(
         r#"{{"jsonrpc":"2.0","result":{{"params":{{"method":"GET"}},"content":"{long}"}},"id":1}}"#
     ));
+}
+
+#[test]
+fn an_answer_of_the_client_that_is_too_long_refuses_nothing_of_the_same_name() {
+    let long = long();
+    for said in [
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{long}"}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","result":{{"a":"{long}"}},"id":1}}"#),
+        format!(r#"{{"jsonrpc":"2.0","error":{{"code":1,"message":"{long}"}},"id":1}}"#),
+    ] {
+        let world = with_setting(World::empty(), "max-message", "1MB");
+        let mut client = Client::of_peer(&world, &[], &[]);
+        let id = client.send_call("slow", json!({ "ms": 500, "steps": 1 }));
+        assert_eq!(id, 1);
+        client.say(&said);
+        assert_eq!(client.answer(id)["result"]["content"][0]["text"], "done in 1 steps", "{:.40}", said);
+        assert_eq!(client.aside, Vec::<Value>::new(), "{:.40}", said);
+        client.close();
+        assert_eq!(client.exit_within(LIMIT), 0);
+    }
 }
