@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, LIMIT, at, envelope, peer, seen, text, wait_for, without_ladder};
+use super::client::{Client, LIMIT, at, envelope, peer, seen, text, wait_for, with_setting, without_ladder};
 use crate::world::World;
 
 fn starts(world: &World) -> usize {
@@ -65,6 +65,30 @@ fn whatever_a_server_said_before_it_went_reaches_a_client_that_reads_late() {
     all_last_answers_arrive(500, 1000, 0, Duration::from_millis(200));
     // More than is held at all: the server itself has to wait for the client, longer than anybody gives it to end by itself.
     all_last_answers_arrive(2000, 10_000, 7, Duration::from_millis(2500));
+}
+
+#[test]
+fn a_server_that_hangs_is_gone_before_the_next_one_comes() {
+    let check = |server: &str| {
+        let world = with_setting(World::empty(), "hangs-after", "1s");
+        let server = server.replace("PEER", &format!("{} --log peer.log --lock lock", peer()));
+        let args = ["--timeout", "2s", "--retries", "0"];
+        let mut client = Client::start(&world, &args, &["sh", "-c", &server]);
+        client.introduce("tester");
+        client.ask("tools/list", json!({}));
+        assert_eq!(client.fails("hang", json!({}))["kind"], "timeout");
+        wait_for("it is not started again", || starts(&world) == 2);
+        assert_eq!(client.works("echo", json!({ "text": "again" })), "again");
+        assert_eq!(starts(&world), 2, "{:?}", seen(&world));
+        let refused: Vec<Value> =
+            seen(&world).into_iter().filter(|line| line.get("refused").is_some()).collect();
+        assert_eq!(refused, Vec::<Value>::new());
+        assert_eq!(client.end().0, 0);
+    };
+    // It does not go when it is asked to.
+    check("trap '' TERM; exec PEER");
+    // Another program stands before it, and goes at once.
+    check("(trap '' TERM; exec PEER); true");
 }
 
 /// It answers whatever it is asked with the number of its life. Asked for three times to `close`, it closes its input, answers, and
