@@ -180,6 +180,22 @@ fn a_store_that_somebody_holds_for_long_holds_up_no_call() {
     assert_eq!(ends, 156);
 }
 
+#[test]
+fn a_store_that_somebody_holds_for_long_holds_up_no_end() {
+    let world = World::empty();
+    let client = Client::ready(&world, &[], &[]);
+    assert_eq!(client.end().0, 0);
+    let database = rusqlite::Connection::open(world.path(&format!("{STATE}/timeline.db"))).unwrap();
+    database.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let mut client = Client::ready(&world, &[], &[]);
+    client.works("echo", json!({ "text": "a" }));
+    client.ask("tools/list", json!({}));
+    client.close();
+    let began = Instant::now();
+    assert_eq!(client.exit_within(LIMIT), 0);
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
 #[allow(clippy::print_stderr, reason = "what is not tested is said")]
 fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
