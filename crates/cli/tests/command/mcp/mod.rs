@@ -5,6 +5,7 @@ mod bad_input;
 mod client;
 mod endings;
 mod failures;
+mod flood;
 mod killed;
 mod leaving;
 mod memory;
