@@ -62,8 +62,15 @@ fn all_last_answers_arrive(count: usize, bytes: usize, code: i32, late: Duration
 #[test]
 fn whatever_a_server_said_before_it_went_reaches_a_client_that_reads_late() {
     // More than pipes hold.
-    all_last_answers_arrive(500, 1000, 0, Duration::from_millis(200));
-    // More than is held at all: the server itself has to wait for the client, longer than anybody gives it to end by itself.
+    all_last_answers_arrive(200, 1000, 0, Duration::from_millis(200));
+    // And later than anybody lets a server take to end by itself.
+    all_last_answers_arrive(1000, 2000, 7, Duration::from_millis(2500));
+}
+
+#[test]
+#[ignore = "it takes long without optimization"]
+fn whatever_a_server_said_reaches_a_client_also_where_the_server_has_to_wait_for_it() {
+    // More than is held at all.
     all_last_answers_arrive(2000, 10_000, 7, Duration::from_millis(2500));
 }
 
@@ -72,12 +79,13 @@ fn a_server_that_hangs_is_gone_before_the_next_one_comes() {
     let check = |server: &str| {
         let world = with_setting(World::empty(), "hangs-after", "1s");
         let server = server.replace("PEER", &format!("{} --log peer.log --lock lock", peer()));
-        let args = ["--timeout", "2s", "--retries", "0"];
+        let args = ["--timeout", "3s", "--retries", "0"];
         let mut client = Client::start(&world, &args, &["sh", "-c", &server]);
         client.introduce("tester");
         client.ask("tools/list", json!({}));
         assert_eq!(client.fails("hang", json!({}))["kind"], "timeout");
-        wait_for("it is not started again", || starts(&world) == 2);
+        let greetings = || seen(&world).iter().filter(|line| line["method"] == "initialize").count();
+        wait_for("it is not started again", || greetings() == 2 || starts(&world) > 2);
         assert_eq!(client.works("echo", json!({ "text": "again" })), "again");
         assert_eq!(starts(&world), 2, "{:?}", seen(&world));
         let refused: Vec<Value> =
