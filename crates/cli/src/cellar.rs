@@ -120,6 +120,12 @@ impl Cellar {
         Ok(Store::to_write(&root, PATIENCE, now())?)
     }
 
+    /// The same, for whoever cannot wait long.
+    pub(crate) fn to_write_soon(&self) -> Result<Store, CommandError> {
+        let root = Root::open(self.folder()?, self.believed())?;
+        Ok(Store::to_write(&root, READING_PATIENCE, now())?)
+    }
+
     /// Takes in what waits and seals dead calls. Nothing is made where nothing is recorded yet.
     pub(crate) fn tend(&self, cleaner: &Cleaner) -> Result<Tended, CommandError> {
         Root::existing(self.folder()?, self.believed())?;

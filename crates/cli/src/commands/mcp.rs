@@ -153,7 +153,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &McpArgs) -> Result<ExitSt
         ui.remark(&format!("{hint}\n"))?;
     }
     let cleaner = cellar.cleaner();
-    let chronicle = Chronicle::new(cellar, &cleaner, &terms, shown(args));
+    let mut chronicle = Chronicle::new(cellar, &cleaner, &terms, shown(args));
     let lang = ui.lang();
     let code = mcp::run(terms, way, |happened| {
         if let Some(warning) = chronicle.write(happened, lang) {

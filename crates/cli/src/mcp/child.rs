@@ -70,9 +70,10 @@ pub(super) fn open(command: &ServerCommand, hurry: &CancellationToken) -> Result
     let name = program.to_string_lossy().into_owned();
     let over = CancellationToken::new();
     let remarks = tokio::spawn(read_remarks(stderr, tell.clone(), over.clone()));
+    let link = Link { to, from, over: over.clone() };
     let watched = Watched { stop, ending, tell, name, remarks, over, hurry: hurry.clone() };
     tokio::spawn(watch(watched, stdout, command.most, stdin, outbound));
-    Ok((Link { to, from }, pid))
+    Ok((link, pid))
 }
 
 /// What belongs to a server that runs.

@@ -13,6 +13,7 @@ use unstuck_wire::time;
 use super::notes::Happened;
 use super::proxy::Terms;
 use crate::cellar::{self, Cellar};
+use crate::exit::CommandError;
 use crate::whereabouts;
 
 /// The longest folder name that is kept.
@@ -27,6 +28,8 @@ pub(crate) struct Chronicle<'a> {
     server: String,
     /// The command, or the address.
     shown: String,
+    /// A list of tools that could not be compared with the one before, because somebody held the store.
+    uncompared: Option<BTreeMap<String, String>>,
 }
 
 impl<'a> Chronicle<'a> {
@@ -50,14 +53,22 @@ impl<'a> Chronicle<'a> {
             round: Round::Unsaid,
             at: 0,
         };
-        Chronicle { cellar, cleaner, who, server: terms.name.clone(), shown }
+        Chronicle { cellar, cleaner, who, server: terms.name.clone(), shown, uncompared: None }
     }
 
     /// Writes it down. Tells what a person should see at once.
-    pub(crate) fn write(&self, happened: Happened, lang: Lang) -> Option<String> {
+    pub(crate) fn write(&mut self, happened: Happened, lang: Lang) -> Option<String> {
+        if let Some(what) = self.what(happened) {
+            self.put(what);
+        }
+        self.compare(lang)
+    }
+
+    /// What is written down of it; nothing where that has to be compared first.
+    fn what(&mut self, happened: Happened) -> Option<ServerWhat> {
         let cleaner = self.cleaner;
         let lines = |lines: &[String]| lines.join("\n").into_bytes();
-        let what = match happened {
+        Some(match happened {
             Happened::Started { pid } => ServerWhat::started(cleaner, pid, &self.shown),
             Happened::Exited { words, code, remarks } => {
                 ServerWhat::exited(cleaner, &words, code, &lines(&remarks))
@@ -75,31 +86,49 @@ impl<'a> Chronicle<'a> {
                 ServerWhat::noise(cleaner, begins.as_bytes(), &format!("{why}, and {more} more like it"))
             }
             Happened::Remarks(remarks) => ServerWhat::remark(cleaner, &lines(&remarks)),
-            Happened::Listed(digests) => ServerWhat::ToolsChanged(self.changes(&digests)?),
-        };
-        let warning = self.warning(&what, lang);
-        let at = cellar::now();
-        let who = Who { at, ..self.who.clone() };
-        let note = ServerNote::new(cleaner, who, &self.server, what);
-        self.cellar.note(cleaner, &[Entry::Server(note)]);
-        warning
+            Happened::Listed(digests) => {
+                self.uncompared = Some(digests);
+                return None;
+            }
+        })
     }
 
-    /// How the tools differ from those that were seen last; nothing where they do not, or nobody can tell.
-    fn changes(&self, digests: &BTreeMap<String, String>) -> Option<ToolChanges> {
+    fn put(&self, what: ServerWhat) {
+        let who = Who { at: cellar::now(), ..self.who.clone() };
+        let note = ServerNote::new(self.cleaner, who, &self.server, what);
+        self.cellar.note(self.cleaner, &[Entry::Server(note)]);
+    }
+
+    /// Compares the last list of tools with the one before, as soon as that can be done. Tells how they differ.
+    fn compare(&mut self, lang: Lang) -> Option<String> {
+        let digests = self.uncompared.take()?;
+        match self.changes(&digests) {
+            Ok(changes) if changes.is_empty() => None,
+            Ok(changes) => {
+                let warning = self.warning(&changes, lang);
+                self.put(ServerWhat::ToolsChanged(changes));
+                Some(warning)
+            }
+            Err(_) => {
+                self.uncompared = Some(digests);
+                None
+            }
+        }
+    }
+
+    /// How the tools differ from those that were seen last.
+    fn changes(&self, digests: &BTreeMap<String, String>) -> Result<ToolChanges, CommandError> {
         let offered = digests.iter().map(|(name, digest)| OfferedTool {
             name: self.cleaner.name(name, NAME_MAX),
             digest: digest.clone(),
         });
         let offered: Vec<OfferedTool> = offered.collect();
         let server = self.cleaner.name(&self.server, NAME_MAX);
-        let mut store = self.cellar.to_write().ok()?;
-        let changes = store.tools_seen(&server, &offered, cellar::now()).ok()?;
-        (!changes.is_empty()).then_some(changes)
+        let mut store = self.cellar.to_write_soon()?;
+        Ok(store.tools_seen(&server, &offered, cellar::now())?)
     }
 
-    fn warning(&self, what: &ServerWhat, lang: Lang) -> Option<String> {
-        let ServerWhat::ToolsChanged(changes) = what else { return None };
+    fn warning(&self, changes: &ToolChanges, lang: Lang) -> String {
         let named =
             |names: &[Clean]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(", ");
         let parts = [
@@ -113,9 +142,9 @@ impl<'a> Chronicle<'a> {
                 Lang::Zh => format!("{zh}：{}", named(names)),
             });
         let parts = parts.collect::<Vec<_>>().join("; ");
-        Some(match lang {
+        match lang {
             Lang::En => format!("the tools of {} are not those that were seen last ({parts})", self.server),
             Lang::Zh => format!("{} 的工具与上次所见不同（{parts}）", self.server),
-        })
+        }
     }
 }

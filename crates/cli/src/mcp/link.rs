@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
+use unstuck::CancellationToken;
 use unstuck_wire::mcp::Id;
 
 /// Both ends of a link to a server.
@@ -14,6 +15,8 @@ pub(crate) struct Link {
     pub(crate) to: mpsc::UnboundedSender<Outbound>,
     /// What comes back. When it ends, the link is gone.
     pub(crate) from: mpsc::Receiver<Heard>,
+    /// The server itself is gone, also where nobody hears it any more.
+    pub(crate) over: CancellationToken,
 }
 
 /// One frame for the server, without a line end.

@@ -183,7 +183,7 @@ impl Supervisor {
         remarks: &mut VecDeque<String>,
         is_probe: &mut bool,
     ) -> Gone {
-        let Link { to, mut from } = link;
+        let Link { to, mut from, over } = link;
         // Held by the switchboard alone from now on, so that it ends when nobody says anything any more.
         drop(to);
         loop {
@@ -198,12 +198,12 @@ impl Supervisor {
                     }
                     self.board.notes.tell(Happened::Unresponsive { silent_for: self.doubts.patience });
                     let words = format!("the server said nothing for {} s and was ended", self.doubts.patience.as_secs());
-                    end(from).await;
+                    end(from, over).await;
                     return Gone { words, code: None };
                 }
                 () = broken.notified() => {
                     let words = "the server was started again and did not take up the handshake".to_owned();
-                    end(from).await;
+                    end(from, over).await;
                     return Gone { words, code: None };
                 }
             };
@@ -257,10 +257,9 @@ impl Supervisor {
 }
 
 /// Ends a link, and comes back when the server is gone: the next one may need what it has.
-async fn end(mut from: mpsc::Receiver<Heard>) {
-    from.close();
-    let gone = async { while from.recv().await.is_some() {} };
-    let _it_does_not_go = timeout(GREETING, gone).await;
+async fn end(from: mpsc::Receiver<Heard>, over: CancellationToken) {
+    drop(from);
+    let _it_does_not_go = timeout(GREETING, over.cancelled()).await;
 }
 
 /// Introduces the client again to a server that was started again, and only then lets them talk.

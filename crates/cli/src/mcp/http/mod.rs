@@ -24,6 +24,7 @@ use std::time::Duration;
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
 use tokio::sync::mpsc;
+use unstuck::CancellationToken;
 use unstuck_judge::Lang;
 
 use super::link::Link;
@@ -67,6 +68,11 @@ pub(crate) fn open(settings: HttpSettings) -> Link {
     let (to, outbound) = mpsc::unbounded_channel();
     let (heard, from) = mpsc::channel(HEARD_MAX);
     let (gone, is_gone) = mpsc::channel(1);
-    tokio::spawn(office::run(Line::new(settings, heard, gone), outbound, is_gone));
-    Link { to, from }
+    let over = CancellationToken::new();
+    let ended = over.clone();
+    tokio::spawn(async move {
+        office::run(Line::new(settings, heard, gone), outbound, is_gone).await;
+        ended.cancel();
+    });
+    Link { to, from, over }
 }
