@@ -276,17 +276,17 @@ fn tell(
     end: End,
     at: u64,
 ) -> Result<(Budget, Breaker), rusqlite::Error> {
-    let (connection, session, call) = (clerk.connection, attempt.session, attempt.call);
+    let (session, call) = (attempt.session, attempt.call);
     let Brakes { budget, breaker } = Brakes::new(policy);
-    let budget = get(connection, budget_name)?.unwrap_or(budget);
-    let breaker = get(connection, breaker_name)?.unwrap_or(breaker);
+    let budget = get(clerk, budget_name)?.unwrap_or(budget);
+    let breaker = get(clerk, breaker_name)?.unwrap_or(breaker);
     let Brakes { budget: new_budget, breaker: new_breaker } =
         Brakes { budget, breaker }.told(policy, end, attempt.asked_at, at);
     if new_budget != budget {
-        put(connection, budget_name, session, at, &new_budget)?;
+        put(clerk, budget_name, session, at, &new_budget)?;
     }
     if new_breaker != breaker {
-        put(connection, breaker_name, session, at, &new_breaker)?;
+        put(clerk, breaker_name, session, at, &new_breaker)?;
     }
     let allows = |budget: Budget| budget.allows_retry(&policy.budget);
     if allows(budget) != allows(new_budget) {
@@ -339,26 +339,36 @@ fn first_asked(connection: &Connection, attempt: &Attempt, call_print: &str) -> 
     Ok(first.map_or(attempt.asked_at, i64::unsigned_abs))
 }
 
-fn get<T: Pack>(connection: &Connection, name: &str) -> Result<Option<T>, rusqlite::Error> {
-    let body: Option<Vec<u8>> = connection
+fn get<T: Pack>(clerk: &Clerk<'_>, name: &str) -> Result<Option<T>, rusqlite::Error> {
+    let mut brakes = clerk.desk.brakes.borrow_mut();
+    if let Some(body) = brakes.get(name) {
+        return Ok(body.as_deref().and_then(unpacked));
+    }
+    let body: Option<Vec<u8>> = clerk
+        .connection
         .prepare_cached("SELECT body FROM brake WHERE name = ?1")?
         .query_row([name], |row| row.get(0))
         .optional()?;
-    Ok(body.and_then(|body| unpacked(&body)))
+    let value = body.as_deref().and_then(unpacked);
+    brakes.insert(name.to_owned(), body);
+    Ok(value)
 }
 
 fn put(
-    connection: &Connection,
+    clerk: &Clerk<'_>,
     name: &str,
     session: i64,
     at: u64,
     value: &impl Pack,
 ) -> Result<(), rusqlite::Error> {
-    connection
+    let body = packed(value);
+    clerk
+        .connection
         .prepare_cached(
             "INSERT INTO brake (name, session, at, body) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET at = excluded.at, body = excluded.body",
         )?
-        .execute((name, session, at.cast_signed(), packed(value)))?;
+        .execute((name, session, at.cast_signed(), &body))?;
+    clerk.desk.brakes.borrow_mut().insert(name.to_owned(), Some(body));
     Ok(())
 }

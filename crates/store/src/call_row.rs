@@ -1,6 +1,6 @@
 //! The rows of a session and of its calls, as the record needs them: found, made, and closed.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row, params};
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::Rung;
 use unstuck_wire::clean::Clean;
@@ -41,6 +41,13 @@ const LAST_ATTEMPT: &str =
 const IS_REPEAT: &str = "SELECT 1 FROM call
     WHERE session = ?1 AND intent_print = ?2 AND state = 'failed' AND recovered_at IS NULL AND cause_print = ?3 LIMIT 1";
 
+/// Nothing failed that was not got over, nothing was learnt or shown, and nobody misses anything.
+const IS_UNTROUBLED: &str = "SELECT
+    NOT EXISTS (SELECT 1 FROM call WHERE session = ?1 AND state = 'failed' AND recovered_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM lesson_source WHERE session = ?1)
+    AND NOT EXISTS (SELECT 1 FROM lesson_shown WHERE session = ?1)
+    AND NOT EXISTS (SELECT 1 FROM stopper)";
+
 /// A call as it is found in the tables.
 pub(crate) struct Found {
     pub(crate) id: i64,
@@ -55,6 +62,18 @@ pub(crate) struct Found {
     pub(crate) life: String,
     /// The fingerprint of what it runs.
     pub(crate) call_print: String,
+    pub(crate) written: Written,
+}
+
+/// Does a call stand in the tables?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    Yes,
+    /// Not yet: it is written when it ends.
+    Not {
+        /// It is the first of its session that is like this.
+        is_first: bool,
+    },
 }
 
 /// A call that is asked for, as far as its asker does not say it.
@@ -96,6 +115,7 @@ impl Found {
             charge: row.get(6)?,
             untold: row.get(7)?,
             call_print: row.get(8)?,
+            written: Written::Yes,
         })
     }
 }
@@ -104,14 +124,22 @@ impl Clerk<'_> {
     /// The session's number; it is made when it is first heard of.
     pub(crate) fn session(&self, who: &Who) -> Result<i64, rusqlite::Error> {
         heard::note(self.connection, who)?;
-        self.connection
+        if let Some(id) = self.desk.meet(who) {
+            return Ok(id);
+        }
+        let (id, last_at): (i64, i64) = self
+            .connection
             .prepare_cached(
                 "INSERT INTO session (name, host, cwd, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?4)
                  ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, excluded.last_at),
                      cwd = CASE excluded.cwd WHEN '' THEN cwd ELSE excluded.cwd END
-                 RETURNING id",
+                 RETURNING id, last_at",
             )?
-            .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| row.get(0))
+            .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        self.desk.note_session(who, id, last_at.unsigned_abs());
+        Ok(id)
     }
 
     /// The number of the session that a call belongs to; nothing where the call is gone.
@@ -124,12 +152,16 @@ impl Clerk<'_> {
 
     /// Was nothing heard of the session for so long that anything may have changed?
     pub(crate) fn was_idle(&self, who: &Who) -> Result<bool, rusqlite::Error> {
-        let last: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT last_at FROM session WHERE name = ?1")?
-            .query_row([&*who.session], |row| row.get(0))
-            .optional()?;
-        Ok(last.is_some_and(|last| who.at.saturating_sub(last.unsigned_abs()) > IDLE_MS))
+        let last = match self.desk.last_heard(who) {
+            Some(last) => Some(last),
+            None => self
+                .connection
+                .prepare_cached("SELECT last_at FROM session WHERE name = ?1")?
+                .query_row([&*who.session], |row| row.get::<_, i64>(0))
+                .optional()?
+                .map(i64::unsigned_abs),
+        };
+        Ok(last.is_some_and(|last| who.at.saturating_sub(last) > IDLE_MS))
     }
 
     /// The call with the host's name for it.
@@ -185,11 +217,12 @@ impl Clerk<'_> {
         let at = asked.who.at.cast_signed();
         self.connection
             .prepare_cached(
-                "INSERT INTO call (session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
+                "INSERT INTO call (id, session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
                      rung_after, repeat, owner, call_print, intent_print, charge, world)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'observe', 0, ?10, ?11, ?12, ?13, ?14)",
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'observe', 0, ?11, ?12, ?13, ?14, ?15)",
             )?
             .execute((
+                self.desk.number(self.connection)?,
                 session,
                 &*asked.key,
                 &*asked.who.agent,
@@ -217,16 +250,31 @@ impl Clerk<'_> {
 
     /// Which attempt this is: one more than the last, if that failed.
     pub(crate) fn attempt(&self, session: i64, asked: &Asked) -> Result<u32, rusqlite::Error> {
+        Ok(self.next_attempt(session, asked)?.unwrap_or(1))
+    }
+
+    /// The same; nothing where the session has no such call yet.
+    pub(crate) fn next_attempt(&self, session: i64, asked: &Asked) -> Result<Option<u32>, rusqlite::Error> {
+        if self.desk.has_draft_of(session, &asked.call_print) {
+            return Ok(Some(1));
+        }
         let last: Option<(String, u32)> = self
             .connection
             .prepare_cached(LAST_ATTEMPT)?
             .query_row((session, asked.call_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        Ok(match last {
-            Some((state, attempt)) if state == CallState::Failed.word() => attempt.saturating_add(1),
+        Ok(last.map(|(state, attempt)| match state {
+            state if state == CallState::Failed.word() => attempt.saturating_add(1),
             // What was refused was no attempt, but it does not end the row of failures before it.
-            Some((state, attempt)) if state == CallState::Denied.word() => attempt,
-            Some(_) | None => 1,
+            state if state == CallState::Denied.word() => attempt,
+            _ => 1,
+        }))
+    }
+
+    /// Is a success no news to this session? Nothing is to be got over, learnt from or judged by it.
+    pub(crate) fn is_untroubled(&self, session: i64) -> Result<bool, rusqlite::Error> {
+        self.desk.is_untroubled(session, || {
+            self.connection.prepare_cached(IS_UNTROUBLED)?.query_row([session], |row| row.get(0))
         })
     }
 
@@ -297,6 +345,62 @@ impl Clerk<'_> {
         Ok(())
     }
 
+    /// A call that began and ended well while nobody else could write: the whole of it at once.
+    pub(crate) fn write_whole(
+        &self,
+        session: i64,
+        found: &Found,
+        ended: &Ended,
+        closing: &Closing<'_>,
+    ) -> Result<(), rusqlite::Error> {
+        let Closing { state, took, repeat, rung, world, life } = *closing;
+        let (asked, at) = (&ended.asked, ended.asked.who.at);
+        let again_at = ended.again_after.map(|wait| at.saturating_add(wait).cast_signed());
+        self.connection
+            .prepare_cached(
+                "INSERT INTO call (id, session, key, agent, tool, state, asked_at, ended_at, took_ms, attempt, ok, outcome,
+                     code, rung_before, rung_after, repeat, owner, call_print, intent_print, world, again_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+            )?
+            .execute(params![
+                found.id,
+                session,
+                &*asked.key,
+                &*asked.who.agent,
+                &*asked.tool,
+                state.word(),
+                found.asked_at.cast_signed(),
+                at.cast_signed(),
+                took.map(u64::cast_signed),
+                found.attempt,
+                ended.outcome.word(),
+                ended.outcome.number(),
+                found.rung_before.word(),
+                rung.word(),
+                repeat,
+                &*asked.who.owner,
+                found.call_print,
+                asked.intent_print.as_str(),
+                world,
+                again_at,
+            ])?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO call_text (call, label, input, evidence, head, tail, omitted, verdict, life)
+                 VALUES (?1, ?2, ?3, '', ?4, ?5, ?6, '', ?7)",
+            )?
+            .execute((
+                found.id,
+                &*asked.label,
+                &*asked.input,
+                &*ended.output.head,
+                &*ended.output.tail,
+                ended.output.omitted.cast_signed(),
+                life,
+            ))?;
+        Ok(())
+    }
+
     /// A call in one short line.
     pub(crate) fn label(&self, call: i64) -> Result<String, rusqlite::Error> {
         self.connection
@@ -321,10 +425,12 @@ mod tests {
             (LAST_ATTEMPT, "call_by_print"),
             (FIND_SAME, "call_by_print"),
             (IS_REPEAT, "call_unrecovered"),
+            (IS_UNTROUBLED, "call_failed"),
         ] {
-            let plan = database::plan(&connection, sql);
+            let plan = database::plan(&connection, sql).replace("SCAN CONSTANT ROW", "");
             assert!(plan.contains(&format!("SEARCH call USING INDEX {index} (session=")), "{sql}: {plan}");
-            assert!(!plan.contains("SCAN"), "{sql}: {plan}");
+            // What nobody misses any more is in no table, so that one is read up to its first row at most.
+            assert!(!plan.replace("SCAN stopper", "").contains("SCAN"), "{sql}: {plan}");
         }
     }
 }

@@ -11,6 +11,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 use crate::advocate::Advocate;
 use crate::brake::{self, Retry};
 use crate::database;
+use crate::desk::{self, Desk};
 use crate::entry::{Ended, Entry, Hears, OwnFault, RetryAsk, Who};
 use crate::error::{Foreign, StoreError};
 use crate::filesystem::Filesystem;
@@ -186,8 +187,18 @@ impl<'a> Keeper<'a> {
             };
             store.write_with(longest_log, |connection| {
                 let taken = take_in(around, connection, &spool, now)?;
-                let said = entries.iter().map(|entry| write(around, connection, entry, Now::Yes(None)));
-                Ok((said.collect::<Result<Vec<_>, rusqlite::Error>>()?, taken))
+                let mut said = Vec::with_capacity(entries.len());
+                for alike in entries.chunk_by(|one, next| desk::is_routine(one) && desk::is_routine(next)) {
+                    let desk = match alike {
+                        [_] => Desk::default(),
+                        routine => Desk::for_routine(routine),
+                    };
+                    for entry in alike {
+                        said.push(write(around, connection, &desk, entry, Now::Yes(None))?);
+                    }
+                    desk.clear(connection)?;
+                }
+                Ok((said, taken))
             })?
         };
         spool.settle(taken);
@@ -232,7 +243,8 @@ impl<'a> Keeper<'a> {
             for (file, scanned) in read {
                 scanned::note(connection, file, scanned)?;
             }
-            let keep = |entry| set_apart(connection, || write(around, connection, entry, Now::Yes(None)));
+            let keep =
+                |entry| set_apart(connection, || write_alone(around, connection, entry, Now::Yes(None)));
             entries.iter().map(|entry| Ok(keep(entry)?.unwrap_or_default())).collect()
         })
     }
@@ -278,7 +290,7 @@ impl<'a> Keeper<'a> {
             let store = opened(&mut self.store, root, patience, now)?;
             store.write(|connection| {
                 let taken = take_in(around, connection, &spool, now)?;
-                Ok((write(around, connection, entry, Now::Yes(advocate))?, taken))
+                Ok((write_alone(around, connection, entry, Now::Yes(advocate))?, taken))
             })?
         };
         spool.settle(taken);
@@ -352,9 +364,11 @@ impl<'a> Keeper<'a> {
         let store = opened(&mut self.store, &root, around.patience.after, now)?;
         let (sealed, taken) = store.write(|connection| {
             let taken = take_in(around, connection, &spool, now)?;
-            let bench = &around.bench;
-            let clerk = Clerk { connection, bench, is_alive, late: false, advocate: None };
-            Ok((clerk.resumed(who)?, taken))
+            let (desk, bench) = (Desk::default(), &around.bench);
+            let clerk = Clerk { connection, desk: &desk, bench, is_alive, late: false, advocate: None };
+            let sealed = clerk.resumed(who)?;
+            desk.clear(connection)?;
+            Ok((sealed, taken))
         })?;
         spool.settle(taken);
         Ok(sealed)
@@ -457,9 +471,23 @@ enum Now<'a> {
     Late,
 }
 
+/// Writes one entry at a desk of its own.
+fn write_alone(
+    around: &Surroundings<'_>,
+    connection: &Connection,
+    entry: &Entry,
+    now: Now<'_>,
+) -> Result<Said, rusqlite::Error> {
+    let desk = Desk::default();
+    let said = write(around, connection, &desk, entry, now)?;
+    desk.clear(connection)?;
+    Ok(said)
+}
+
 fn write(
     around: &Surroundings<'_>,
     connection: &Connection,
+    desk: &Desk<'_>,
     entry: &Entry,
     now: Now<'_>,
 ) -> Result<Said, rusqlite::Error> {
@@ -467,7 +495,7 @@ fn write(
         Now::Yes(advocate) => (false, advocate),
         Now::Late => (true, None),
     };
-    let clerk = Clerk { connection, bench: &around.bench, is_alive: around.is_alive, late, advocate };
+    let clerk = Clerk { connection, desk, bench: &around.bench, is_alive: around.is_alive, late, advocate };
     match entry {
         Entry::Asked(asked) => clerk.asked(asked),
         Entry::Ended(ended) => clerk.ended(ended),
@@ -495,7 +523,7 @@ struct Late<'a> {
 impl Take for Late<'_> {
     /// One entry that the tables refuse must not keep all others from being taken in.
     fn entry(&self, entry: &Entry) -> Result<(), rusqlite::Error> {
-        match set_apart(self.connection, || write(self.around, self.connection, entry, Now::Late))? {
+        match set_apart(self.connection, || write_alone(self.around, self.connection, entry, Now::Late))? {
             Ok(_) => Ok(()),
             Err(refused) => self.unreadable(&refused.to_string()),
         }
@@ -504,6 +532,6 @@ impl Take for Late<'_> {
     fn unreadable(&self, line: &str) -> Result<(), rusqlite::Error> {
         let what = self.around.cleaner.line(&format!("a line of the spool cannot be read: {line}"), 200);
         let fault = OwnFault { at: self.now, part: Clean::from("spool"), what };
-        write(self.around, self.connection, &Entry::OwnFault(fault), Now::Late).map(|_| ())
+        write_alone(self.around, self.connection, &Entry::OwnFault(fault), Now::Late).map(|_| ())
     }
 }

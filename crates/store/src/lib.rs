@@ -13,6 +13,7 @@ mod call_row;
 mod calls;
 mod copies;
 mod database;
+mod desk;
 mod entry;
 mod error;
 mod event;

@@ -1,5 +1,6 @@
 //! The life of a call: a JSON list of the states it went through, with their times and notes.
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::state::CallState;
@@ -51,12 +52,12 @@ fn named(steps: &[Value]) -> Vec<String> {
 
 /// Adds a step. What cannot be read any more is kept as a note, so that nothing is lost.
 fn push(life: &mut String, step: Value) {
-    let mut list = match serde_json::from_str(life) {
-        Ok(Value::Array(list)) => list,
-        Ok(_) | Err(_) => vec![json!({ "note": life.as_str() })],
+    let steps = serde_json::from_str::<Vec<IgnoredAny>>(life).map(|steps| steps.len());
+    *life = match (steps, life.trim_end().strip_suffix(']')) {
+        (Ok(0), _) => json!([step]).to_string(),
+        (Ok(_), Some(steps)) => format!("{steps},{step}]"),
+        (Ok(_), None) | (Err(_), _) => json!([{ "note": life.as_str() }, step]).to_string(),
     };
-    list.push(step);
-    *life = Value::Array(list).to_string();
 }
 
 /// What was noted last.

@@ -16,7 +16,8 @@ use unstuck_wire::time;
 
 use crate::advocate::Advocate;
 use crate::brake::{self, Attempt, Pulled, Retry};
-use crate::call_row::{Closing, Found, NewCall};
+use crate::call_row::{Closing, Found, NewCall, Written};
+use crate::desk::Desk;
 use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, RetryAsk, Retrying, Ruling, Sender, Which, Who};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::lesson::Foreseen;
@@ -24,8 +25,9 @@ use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
 use crate::rewritten::Rewritten;
 use crate::stance::Stance;
+use crate::standing::Step;
 use crate::state::CallState;
-use crate::{body, life, problem, seal, standing};
+use crate::{body, life, problem, seal};
 
 /// The most that is said with a result, in characters. A model that is told too much hears nothing.
 const SAID_MAX: usize = 600;
@@ -88,6 +90,7 @@ pub struct Said {
 /// One entry being written.
 pub(crate) struct Clerk<'a> {
     pub(crate) connection: &'a Connection,
+    pub(crate) desk: &'a Desk<'a>,
     pub(crate) bench: &'a Bench,
     /// Does the process that this names still run?
     pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
@@ -103,6 +106,9 @@ impl Clerk<'_> {
         let mode = self.bench.modes.of(&asked.tool);
         let was_idle = asked.sender == Sender::Agent && self.was_idle(who)?;
         let session = self.session(who)?;
+        if self.desk.is_brief(asked) {
+            return self.begun(session, asked, mode);
+        }
         if let Some(found) = self.find(session, &asked.key)? {
             // Some agents give the same names again; what was saved before another call of that name protects none but that.
             let is_told_twice = !found.state.is_final() && found.call_print == asked.call_print.as_str();
@@ -180,6 +186,34 @@ impl Clerk<'_> {
         Ok(said)
     }
 
+    /// A call that runs already, and whose end is known: it is written when it ends. That another one has its name is found out
+    /// then, and all are written one by one.
+    fn begun(&self, session: i64, asked: &Asked, mode: Mode) -> Result<Said, rusqlite::Error> {
+        let (at, state, rung_before) = (asked.who.at, CallState::Executing, Rung::Observe);
+        let attempts = self.next_attempt(session, asked)?;
+        let (attempt, is_first) = (attempts.unwrap_or(1), attempts.is_none());
+        let Some(id) = self.desk.number(self.connection)? else {
+            return self.sent_again(session, asked, mode);
+        };
+        let mut life = life::begun(at);
+        life::add(&mut life, at, state, "");
+        let bookmark = Some(self.started(session, id, attempt, asked)?);
+        let found = Found {
+            id,
+            state,
+            asked_at: at,
+            attempt,
+            rung_before,
+            charge: None,
+            untold: None,
+            life,
+            call_print: asked.call_print.as_str().to_owned(),
+            written: Written::Not { is_first },
+        };
+        self.desk.put_draft(session, asked, found);
+        Ok(Said { call: Some(id), mode, bookmark, ..Said::default() })
+    }
+
     /// Another attempt at a call that was let pass. The agent did not ask for it, so there is nothing to say to it.
     fn sent_again(&self, session: i64, asked: &Asked, mode: Mode) -> Result<Said, rusqlite::Error> {
         let attempt = self.attempt(session, asked)?;
@@ -201,9 +235,10 @@ impl Clerk<'_> {
             (Upshot::Failed(_), _) => CallState::Failed,
             (Upshot::Fine, _) => CallState::Completed,
         };
-        let found = match asked.key.is_empty() {
-            false => self.find(session, &asked.key)?,
-            true => self.find_nameless(session, asked)?,
+        let found = match (self.desk.take_draft(asked), asked.key.is_empty()) {
+            (Some(draft), _) => Some(draft),
+            (None, false) => self.find(session, &asked.key)?,
+            (None, true) => self.find_nameless(session, asked)?,
         };
         let mut said = Said::default();
         let found = match found {
@@ -216,7 +251,7 @@ impl Clerk<'_> {
             }
         };
         if found.state.was_let_pass() {
-            self.note_pair(session)?;
+            self.note_pair(session, who)?;
         }
         said.call = Some(found.id);
         said.mode = self.bench.modes.of(&asked.tool);
@@ -246,6 +281,7 @@ impl Clerk<'_> {
             untold: None,
             life,
             call_print: asked.call_print.as_str().to_owned(),
+            written: Written::Yes,
         })
     }
 
@@ -269,7 +305,7 @@ impl Clerk<'_> {
         };
         let goes_on = ended.was_sent_again || early.as_ref().is_some_and(Pulled::goes_on);
         let world = match goes_on {
-            true => standing::world(self.connection, session)?,
+            true => self.desk.standing.world(self.connection, session)?,
             false => {
                 let event = Event::Ended(&asked.sight, &ended.ending, self.moment(&asked.who));
                 self.decide(session, event, said)?
@@ -300,8 +336,15 @@ impl Clerk<'_> {
         let evidence = finding.map_or("", |finding| &*finding.evidence);
         life::add(&mut life, at, state, evidence);
         let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
-        self.write_ending(found.id, ended, &Closing { state, took, repeat, rung, world, life: &life })?;
-        self.judge_run(session, found.id, asked, state)?;
+        let closing = Closing { state, took, repeat, rung, world, life: &life };
+        match found.written {
+            Written::Yes => self.write_ending(found.id, ended, &closing)?,
+            Written::Not { .. } => self.write_whole(session, found, ended, &closing)?,
+        }
+        let is_no_news = state == CallState::Completed && self.is_untroubled(session)?;
+        if !is_no_news {
+            self.judge_run(session, found.id, asked, state)?;
+        }
         match finding {
             Some(finding) => {
                 self.note_missing(session, asked, finding)?;
@@ -317,15 +360,21 @@ impl Clerk<'_> {
                 }
             }
             None if state == CallState::Completed => {
-                self.learn(session, found.id, asked)?;
-                self.forget_missing(asked)?;
-                self.look_for_false_alarms(session, found.id, asked, world)?;
-                self.connection
-                    .prepare_cached(
-                        "UPDATE call SET recovered_at = ?3
-                         WHERE session = ?1 AND intent_print = ?2 AND state = 'failed' AND recovered_at IS NULL",
-                    )?
-                    .execute((session, asked.intent_print.as_str(), at.cast_signed()))?;
+                if !is_no_news {
+                    self.learn(session, found.id, asked)?;
+                    self.forget_missing(asked)?;
+                }
+                if found.written != (Written::Not { is_first: true }) {
+                    self.look_for_false_alarms(session, found.id, asked, world)?;
+                }
+                if !is_no_news {
+                    self.connection
+                        .prepare_cached(
+                            "UPDATE call SET recovered_at = ?3
+                             WHERE session = ?1 AND intent_print = ?2 AND state = 'failed' AND recovered_at IS NULL",
+                        )?
+                        .execute((session, asked.intent_print.as_str(), at.cast_signed()))?;
+                }
             }
             None => {}
         }
@@ -480,7 +529,7 @@ impl Clerk<'_> {
             // Others may still be at work.
             seal::all_of_agent(self.connection, session, &who.agent, who.at, self.bench.lang)?;
             said.sealed = self.untold(session, who)?;
-            let _nothing = standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke)?;
+            let _nothing = self.step(session, Event::UserSpoke)?;
         }
         Ok(said)
     }
@@ -488,8 +537,8 @@ impl Clerk<'_> {
     /// After a break nobody knows what still holds: answers may be asked for again, and what was refused is said once more
     /// before it is refused again.
     fn begin_anew(&self, session: i64) -> Result<(), rusqlite::Error> {
-        standing::forget_answers(self.connection, session)?;
-        standing::step(self.connection, session, &self.bench.ladder, Event::UserSpoke).map(|_| ())
+        self.desk.standing.forget_answers(self.connection, session)?;
+        self.step(session, Event::UserSpoke).map(|_| ())
     }
 
     /// A call that was answered and went on by itself ended now. That it failed is all that is new.
@@ -545,7 +594,7 @@ impl Clerk<'_> {
     pub(crate) fn shortened(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         self.begin_anew(session)?;
-        let known = standing::all_known(self.connection, session)?;
+        let known = self.desk.standing.all_known(self.connection, session)?;
         let mode = self.bench.modes.others;
         Ok(Said { text: known.reminder(self.bench.lang), mode, ..Said::default() })
     }
@@ -574,12 +623,16 @@ impl Clerk<'_> {
 
     /// What the ladder says; returns how often the session's world had moved before.
     fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<u32, rusqlite::Error> {
-        let standing::Step { decision, world } =
-            standing::step(self.connection, session, &self.bench.ladder, event)?;
+        let Step { decision, world } = self.step(session, event)?;
         said.text = decision.text(self.bench.lang);
         said.table = self.table(session, decision.rung)?;
         said.decision = Some(decision);
         Ok(world)
+    }
+
+    /// Moves a session by one event.
+    fn step(&self, session: i64, event: Event<'_>) -> Result<Step, rusqlite::Error> {
+        self.desk.standing.step(self.connection, session, &self.bench.ladder, event)
     }
 
     /// What the ladder says, and when the same call may work again, and what may help, as far as there is room.
@@ -601,7 +654,7 @@ impl Clerk<'_> {
     fn table(&self, session: i64, rung: Rung) -> Result<Option<String>, rusqlite::Error> {
         match rung {
             Rung::Halt => {
-                let known = standing::all_known(self.connection, session)?;
+                let known = self.desk.standing.all_known(self.connection, session)?;
                 Ok(Some(known.table(self.bench.lang)))
             }
             Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny => Ok(None),

@@ -12,12 +12,11 @@ use unstuck_judge::ladder::{Decision, Reason, Rung};
 use unstuck_wire::clean::Clean;
 
 use crate::advocate::Proposal;
-use crate::entry::Asked;
+use crate::entry::{Asked, Who};
 use crate::error::StoreError;
 use crate::event::EventType;
 use crate::mode::Mode;
 use crate::record::{Clerk, Said};
-use crate::standing;
 use crate::store::Store;
 
 /// How many letters of a call's fingerprint name it to a person.
@@ -145,7 +144,7 @@ impl Clerk<'_> {
         said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
         self.note_refusal(&charge, asked.who.at)?;
         let lang = self.bench.lang;
-        let tried = standing::all_known(self.connection, session)?.tried(reason, lang);
+        let tried = self.desk.standing.all_known(self.connection, session)?.tried(reason, lang);
         let help = suggestion.map(Clean::into_string).or_else(|| reason.remedy(lang));
         let way_out = words::way_out(&key, lang);
         said.text = said
@@ -245,7 +244,10 @@ impl Clerk<'_> {
             .query_row([session], |row| row.get(0))
     }
 
-    pub(crate) fn note_pair(&self, session: i64) -> Result<(), rusqlite::Error> {
+    pub(crate) fn note_pair(&self, session: i64, who: &Who) -> Result<(), rusqlite::Error> {
+        if !self.desk.is_first_pair(who) {
+            return Ok(());
+        }
         let sql = "UPDATE session SET paired = 1 WHERE id = ?1 AND paired = 0";
         self.connection.prepare_cached(sql)?.execute([session]).map(|_| ())
     }

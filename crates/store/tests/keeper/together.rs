@@ -1,7 +1,9 @@
 //! Entries that are kept in one transaction are kept as if one after the other.
 
+use rusqlite::Row;
+use rusqlite::types::Value;
 use unstuck_judge::Outcome;
-use unstuck_store::{Answer, Entry};
+use unstuck_store::{Answer, Entry, Sender};
 
 use crate::cellar::*;
 
@@ -79,4 +81,90 @@ fn while_the_database_is_held_all_of_them_wait_in_the_spool_and_are_taken_in_onc
     let kept = ["a completed 1 -", "b failed 1 command_not_found", "c executing 2 -", "d completed 1 -"];
     assert_eq!(calls[1..5], kept, "nothing was refused");
     assert_eq!(calls.len(), 1 + 5 + 2, "{calls:?}");
+}
+
+/// All rows of all tables that entries move, as text.
+fn tables(cellar: &Cellar) -> Vec<String> {
+    let database = cellar.database();
+    let dump = |table: &str| -> Vec<String> {
+        let mut statement = database.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2, 3")).unwrap();
+        let width = statement.column_count();
+        let line = |row: &Row<'_>| {
+            let cells: Vec<Value> = (0..width).map(|cell| row.get(cell)).collect::<Result<_, _>>()?;
+            Ok(format!("{table} {cells:?}"))
+        };
+        statement.query_map([], line).unwrap().map(Result::unwrap).collect()
+    };
+    ["session", "call", "call_text", "event", "standing", "brake", "lesson", "stopper"]
+        .into_iter()
+        .flat_map(dump)
+        .collect()
+}
+
+/// What is told of a call: its name, then `?` asked by the agent, `>` it runs already, `<` it went well, `!` it failed, then
+/// what is called.
+fn told(cellar: &mut Cellar, line: &str) -> Entry {
+    cellar.now += 7;
+    let (key, rest) = line.split_at(1);
+    let (sign, command) = rest.split_at(1);
+    let ended = |code, printed| {
+        let seen = observation(command, Outcome::Exited { code }, printed);
+        Entry::Ended(Box::new(cellar.ended(key, &seen)))
+    };
+    match sign {
+        "?" => Entry::Asked(Box::new(cellar.asked(key, command))),
+        ">" => {
+            let mut asked = cellar.asked(key, command);
+            asked.sender = Sender::Runner;
+            Entry::Asked(Box::new(asked))
+        }
+        "<" => ended(0, "all of it"),
+        _ => ended(127, MISSING),
+    }
+}
+
+/// Batches of entries leave the same rows behind as the same entries one by one.
+#[track_caller]
+fn check_rows(batches: &[&[&str]]) {
+    let (mut one, mut other) = (Cellar::empty(), Cellar::empty());
+    for batch in batches {
+        let entries: Vec<Entry> = batch.iter().map(|line| told(&mut one, line)).collect();
+        let answers = one.keeper(|keeper| keeper.keep_together(&entries, one.now));
+        let alone = batch.iter().map(|line| {
+            let entry = told(&mut other, line);
+            other.keeper(|keeper| keeper.keep(&entry, other.now))
+        });
+        assert_eq!(answers, alone.collect::<Vec<_>>(), "{batch:?}");
+    }
+    assert_eq!(tables(&one), tables(&other), "{batches:?}");
+}
+
+#[test]
+fn calls_that_begin_and_end_in_one_batch_leave_the_rows_that_they_would_leave_one_by_one() {
+    check_rows(&[&["a>ls", "a<ls"]]);
+    check_rows(&[&["a>ls", "b>pwd", "b<pwd", "a<ls", "c>ls", "c<ls"]]);
+    check_rows(&[&["a>ls", "b>pwd"], &["b<pwd", "c>make", "a<ls"], &["c<make", "d>make"]]);
+    // The same call twice at once, and a call of which nobody saw the beginning.
+    check_rows(&[&["a>ls", "b>ls", "a<ls", "b<ls", "c<ls"]]);
+    // What is told twice.
+    check_rows(&[
+        &["a>ls", "a>ls", "a<ls"],
+        &["b>ls", "b<ls", "b<ls"],
+        &["c>ls", "c<ls", "c>ls", "d>pwd", "d<pwd"],
+    ]);
+    // A name that was given before.
+    check_rows(&[&["a>ls", "a<ls"], &["a>pwd", "a<pwd", "b>ls", "b<ls"]]);
+}
+
+#[test]
+fn failures_among_them_are_got_over_learnt_from_and_counted_as_one_by_one() {
+    check_rows(&[&["a>frob x", "a!frob x", "b>frob x", "b<frob x", "c>ls", "c<ls"]]);
+    check_rows(&[
+        &["a?frob x", "a!frob x"],
+        &["b>cargo install frob", "c>frob x", "b<cargo install frob", "c<frob x"],
+    ]);
+    check_rows(&[
+        &["a?frob x", "a!frob x", "b?frob x", "c?frob x"],
+        &["d>frob x", "e>ls", "e<ls", "d<frob x"],
+    ]);
 }
