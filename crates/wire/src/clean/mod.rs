@@ -127,7 +127,12 @@ impl Cleaner {
 
     /// One line of at most `max` characters; line ends and tabs become spaces.
     pub fn line(&self, text: &str, max: usize) -> Clean {
-        self.settle(self.flat(text, max), Bound::Line(max))
+        let (flat, bound) = (self.flat(text, max), Bound::Line(max));
+        // What stayed as it was has been looked at as it is.
+        match flat == text && bound.cut(&flat).is_none() {
+            true => Clean(Cow::Owned(flat)),
+            false => self.settle(flat, bound),
+        }
     }
 
     /// An id or a name from outside, of at most `max` characters. If anything was changed or cut, a print of the original
