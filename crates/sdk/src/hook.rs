@@ -57,6 +57,17 @@ pub struct Next {
     pub line: String,
 }
 
+/// When a hook is asked or told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Before a tool runs.
+    Before,
+    /// After an attempt.
+    After,
+    /// Where a call will be sent again.
+    Retrying,
+}
+
 /// What came of an attempt, as hooks see it.
 pub type Attempted = Result<Value, Failure>;
 
@@ -99,6 +110,11 @@ pub trait Hook: Send + Sync + 'static {
         false
     }
 
+    /// When it has something to say; always, unless it says otherwise. At other moments no call waits for it.
+    fn moments(&self) -> &[Moment] {
+        &[Moment::Before, Moment::After, Moment::Retrying]
+    }
+
     /// A call is asked for. It is no place to wait for a person in: that is what [`Before::Ask`] is for.
     fn before(&self, call: Arc<CallInfo>) -> impl Future<Output = Before> + Send {
         let _ = call;
@@ -121,23 +137,26 @@ pub trait Hook: Send + Sync + 'static {
 /// What a hook answers, of whatever type it is.
 pub(crate) type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A hook without its type.
+/// A hook without its type. It answers nothing at moments that are not its own.
 pub(crate) trait AnyHook: Send + Sync {
-    fn ask(self: Arc<Self>, call: Arc<CallInfo>) -> Answer<Before>;
-    fn tell(self: Arc<Self>, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> Answer<After>;
-    fn announce(self: Arc<Self>, call: Arc<CallInfo>, next: Next) -> Answer<()>;
+    fn ask(self: Arc<Self>, call: Arc<CallInfo>) -> Option<Answer<Before>>;
+    fn tell(self: Arc<Self>, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> Option<Answer<After>>;
+    fn announce(self: Arc<Self>, call: Arc<CallInfo>, next: Next) -> Option<Answer<()>>;
 }
 
 impl<H: Hook> AnyHook for H {
-    fn ask(self: Arc<Self>, call: Arc<CallInfo>) -> Answer<Before> {
-        Box::pin(async move { self.before(call).await })
+    fn ask(self: Arc<Self>, call: Arc<CallInfo>) -> Option<Answer<Before>> {
+        let is_its_own = self.moments().contains(&Moment::Before);
+        is_its_own.then(|| Box::pin(async move { self.before(call).await }) as Answer<Before>)
     }
 
-    fn tell(self: Arc<Self>, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> Answer<After> {
-        Box::pin(async move { self.after(call, attempted).await })
+    fn tell(self: Arc<Self>, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> Option<Answer<After>> {
+        let is_its_own = self.moments().contains(&Moment::After);
+        is_its_own.then(|| Box::pin(async move { self.after(call, attempted).await }) as Answer<After>)
     }
 
-    fn announce(self: Arc<Self>, call: Arc<CallInfo>, next: Next) -> Answer<()> {
-        Box::pin(async move { self.retrying(call, next).await })
+    fn announce(self: Arc<Self>, call: Arc<CallInfo>, next: Next) -> Option<Answer<()>> {
+        let is_its_own = self.moments().contains(&Moment::Retrying);
+        is_its_own.then(|| Box::pin(async move { self.retrying(call, next).await }) as Answer<()>)
     }
 }

@@ -125,7 +125,7 @@ pub use bus::{Delivery, Event, EventBus, Listener, Missed, Subscription};
 pub use call::{CallId, CallInfo, Session, ToolCall};
 pub use context::ToolContext;
 pub use failure::Failure;
-pub use hook::{After, Attempted, Before, Hook, Next};
+pub use hook::{After, Attempted, Before, Hook, Moment, Next};
 pub use policy::Policy;
 pub use record::{CallRecord, RecordStep};
 pub use result::{CallResult, Status, Tried};

@@ -75,6 +75,7 @@ pub(crate) async fn ask(inner: &Inner, call: &mut Arc<CallInfo>) -> Ruling {
     let mut question = None;
     for hook in &inner.hooks {
         let answer = Arc::clone(&hook.hook).ask(Arc::clone(call));
+        let Some(answer) = answer else { continue };
         let unheard = match hook.is_guard {
             true => Before::Deny(format!("the hook `{}` guards this and could not decide", hook.name)),
             false => Before::Allow,
@@ -101,6 +102,7 @@ pub(crate) async fn tell(inner: &Inner, call: &Arc<CallInfo>, attempted: Attempt
     let mut attempted = Arc::new(attempted);
     for hook in inner.hooks.iter().rev() {
         let answer = Arc::clone(&hook.hook).tell(Arc::clone(call), Arc::clone(&attempted));
+        let Some(answer) = answer else { continue };
         match heard(inner, hook, call, answer, After::Keep).await {
             After::Keep => {}
             After::Replace(result) => attempted = Arc::new(Ok(result)),
@@ -127,8 +129,9 @@ pub(crate) fn announce(
             let _panics_are_caught_there = before.await;
         }
         for hook in &inner.hooks {
-            let answer = Arc::clone(&hook.hook).announce(Arc::clone(&call), next.clone());
-            heard(&inner, hook, &call, answer, ()).await;
+            if let Some(answer) = Arc::clone(&hook.hook).announce(Arc::clone(&call), next.clone()) {
+                heard(&inner, hook, &call, answer, ()).await;
+            }
         }
     }))
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unstuck::{
-    After, Annotations, Attempted, Before, CallInfo, Channel, Failure, Hook, Kind, Next, Policy, Status,
-    ToolContext, Toolbox, tool_fn,
+    After, Annotations, Attempted, Before, CallInfo, Channel, Failure, Hook, Kind, Moment, Next, Policy,
+    Status, ToolContext, Toolbox, tool_fn,
 };
 
 use crate::{Count, NO_RECORD, Number, RESET, both, call, eventually, in_time, swift, tool, until};
@@ -174,6 +174,41 @@ async fn arguments_that_a_hook_made_too_long_are_refused() {
         .unwrap();
     let result = call(&tools, "echo", json!("short")).await;
     assert_eq!(result.error_type(), Some("validation"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_hook_is_asked_and_told_at_its_own_moments_only() {
+    struct Only(Says, &'static [Moment]);
+    impl Hook for Only {
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+        fn moments(&self) -> &[Moment] {
+            self.1
+        }
+        async fn before(&self, call: Arc<CallInfo>) -> Before {
+            self.0.before(call).await
+        }
+        async fn after(&self, call: Arc<CallInfo>, attempted: Arc<Attempted>) -> After {
+            self.0.after(call, attempted).await
+        }
+    }
+    let cases: [(&'static [Moment], &[&str]); 4] = [
+        (&[Moment::Before], &["a before 7"]),
+        (&[Moment::After], &["a after 7"]),
+        (&[Moment::Retrying], &[]),
+        (&[Moment::Before, Moment::After], &["a before 7", "a after 7"]),
+    ];
+    for (moments, expected) in cases {
+        let log = Log::default();
+        let tools = Toolbox::builder()
+            .tool(tool("echo", Annotations::new(), Ok))
+            .hook(Only(rules("a", &log, Before::Allow), moments))
+            .build()
+            .unwrap();
+        assert!(call(&tools, "echo", json!(7)).await.is_ok());
+        assert_eq!(*log.lock().unwrap(), expected, "{moments:?}");
+    }
 }
 
 #[tokio::test]
