@@ -221,6 +221,27 @@ fn what_a_reader_does_not_want_is_no_gap_and_wakes_nobody_for_nothing() {
 }
 
 #[test]
+fn what_is_skipped_while_a_reader_comes_is_a_gap_and_what_it_came_in_time_for_is_not_skipped() {
+    check(1, |ring| {
+        let publisher = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                if !ring.skip_to(2) {
+                    for number in 1..=2 {
+                        ring.push(Numbering::Given(number), |_| number);
+                    }
+                }
+            })
+        };
+        let reader = ring.join(Wanted::All);
+        ring.rewind(reader, 0);
+        assert_all(read(&ring, reader, 2), 2);
+        assert!(publisher.join().is_ok());
+        assert_eq!(ring.newest(), 2);
+    });
+}
+
+#[test]
 fn an_item_that_others_numbered_twice_is_read_once() {
     check(8, |ring| {
         let reader = ring.join(Wanted::All);

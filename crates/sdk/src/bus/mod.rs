@@ -89,6 +89,11 @@ impl EventBus {
         self.channels().publish(Numbering::Loose, event);
     }
 
+    /// Leaves what the store has told up to a place to its archive, where nobody listens. Says whether it did.
+    pub(crate) fn leave_to_archive(&self, up_to: Bookmark) -> bool {
+        self.channels().archive.is_some() && self.channels().ring.skip_to(up_to.0)
+    }
+
     /// The events of these channels, from now on, or [`from`](Subscription::from) a bookmark.
     pub fn subscribe<C: Borrow<Channel>>(&self, channels: impl IntoIterator<Item = C>) -> Subscription {
         let filter = Filter::channels(channels.into_iter().map(|channel| *channel.borrow()));

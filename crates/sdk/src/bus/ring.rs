@@ -185,6 +185,23 @@ impl<T: Clone, S: Sieve<T>> Ring<T, S> {
         mark.number
     }
 
+    /// Goes on after a number without what came up to it, as if that had fallen out before anybody knew of it. Says whether it
+    /// did: not where somebody reads.
+    pub(crate) fn skip_to(&self, number: u64) -> bool {
+        let mut state = self.lock();
+        if !state.readers.is_empty() || state.is_closed {
+            return false;
+        }
+        let fallen_out = std::mem::take(&mut state.slots);
+        state.first += fallen_out.len() as u64;
+        let newest = state.newest.number.max(number);
+        (state.newest, state.gone, state.beginning) =
+            (Mark::numbered(newest), Mark::numbered(newest), newest);
+        drop(state);
+        drop(fallen_out);
+        true
+    }
+
     /// A new reader, of what comes from now on.
     pub(crate) fn join(&self, sieve: S) -> u64 {
         let mut state = self.lock();

@@ -13,8 +13,8 @@ use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::{Dice, Draw};
 use unstuck_judge::{Call, Diagnosis, Effect, Kind, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Asked, Bounds, CallState, Ended, EventType, OwnAttempts, Resend, Retry, Ruling, Sealed, Sender, Series,
-    Severity, Stance, Who,
+    Asked, Bookmark, Bounds, CallState, Ended, EventType, OwnAttempts, Resend, Retry, Ruling, Sealed, Sender,
+    Series, Severity, Stance, StoredEvent, Who,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
@@ -28,7 +28,7 @@ use crate::store::{Store, StoreError};
 use crate::toolbox::now;
 use memory::Memory;
 pub(crate) use stored::Orphan;
-use stored::{Remembered, Stored, Timeline};
+use stored::{Remembered, Stored, Tail, Timeline};
 
 /// A call that is asked for, or the next attempt at one that was let pass.
 #[derive(Debug, Clone)]
@@ -239,8 +239,7 @@ impl Ledger {
                 let timeline = Timeline(store.clone());
                 let newest = timeline.newest();
                 let bus = EventBus::with_archive(events, Arc::new(timeline), newest);
-                let told = bus.clone();
-                let tail = Box::new(move |event, call| told.publish_numbered(Event::stored(event, call)));
+                let tail = Box::new(Told { bus: bus.clone(), keeps_none: events == 0 });
                 (Keeps::Store(Box::new(Stored::new(store, policy, newest, tail))), bus)
             }
         };
@@ -388,6 +387,23 @@ impl Ledger {
 
     fn tell_loosely(&self, opening: &Opening, kind: EventType, body: Body, at: u64) {
         self.bus.publish_unnumbered(Event::new(kind, at, None, Some(Arc::clone(&opening.call)), body));
+    }
+}
+
+/// Tells on the bus what is new in the store.
+struct Told {
+    bus: EventBus,
+    /// No event is kept for those who come late.
+    keeps_none: bool,
+}
+
+impl Tail for Told {
+    fn hear(&self, event: StoredEvent, call: Option<Arc<CallInfo>>) {
+        self.bus.publish_numbered(Event::stored(event, call));
+    }
+
+    fn does_without(&self, up_to: Bookmark) -> bool {
+        self.keeps_none && self.bus.leave_to_archive(up_to)
     }
 }
 

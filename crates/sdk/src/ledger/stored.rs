@@ -136,12 +136,12 @@ pub(crate) struct Stored {
     /// How far the timeline was known before the first request.
     known: Bookmark,
     /// Taken by the cellar when it is opened.
-    tail: std::sync::Mutex<Option<Tail>>,
+    tail: std::sync::Mutex<Option<Box<dyn Tail>>>,
 }
 
 impl Stored {
     /// Remembers in `store` on the terms of `policy`; `tail` hears of every event after `known`.
-    pub(crate) fn new(store: Store, policy: &Policy, known: Bookmark, tail: Tail) -> Stored {
+    pub(crate) fn new(store: Store, policy: &Policy, known: Bookmark, tail: Box<dyn Tail>) -> Stored {
         let owner = match alive::owner(std::process::id()) {
             // Where nobody can tell whether a process runs, this one is at least known to itself.
             unknown if unknown.is_empty() => format!("unknown-{:016x}", unique()),

@@ -120,9 +120,11 @@ impl ToolboxBuilder {
         ToolboxBuilder { stays: true, ..self }
     }
 
-    /// How many events are kept in memory for those who subscribe late or read slowly. At least one.
+    /// How many events are kept in memory for those who subscribe late or read slowly. With a store that may be none: whoever asks
+    /// for what was told before gets it from there, and while nobody has ever listened nothing is told. Without one it is at
+    /// least one.
     pub fn event_capacity(self, events: usize) -> ToolboxBuilder {
-        ToolboxBuilder { events: events.max(1), ..self }
+        ToolboxBuilder { events, ..self }
     }
 
     /// Builds it.

@@ -28,8 +28,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long others are waited for while the store could not be used the last time: everybody has waited once already.
 const IMPATIENT: Duration = Duration::from_millis(5);
 
-/// Hears of every event that is new in the timeline, in order, and of which call of this process it is.
-pub(crate) type Tail = Box<dyn Fn(StoredEvent, Option<Arc<CallInfo>>) + Send>;
+/// Hears of what is new in the timeline.
+pub(crate) trait Tail: Send {
+    /// Of every event, in order, and of which call of this process it is.
+    fn hear(&self, event: StoredEvent, call: Option<Arc<CallInfo>>);
+
+    /// Nobody needs to hear of what is new up to a place.
+    fn does_without(&self, up_to: Bookmark) -> bool {
+        let _ = up_to;
+        false
+    }
+}
 
 /// What is asked of the cellar.
 pub(super) enum Request {
@@ -39,8 +48,8 @@ pub(super) enum Request {
     Note(Box<Entry>),
     /// Write down what happened to a call, and keep it. Nobody waits.
     Hand(Handed, Arc<CallInfo>),
-    /// Keep what is written down of a call. Nobody waits.
-    Written(Box<Entry>, Arc<CallInfo>),
+    /// Keep what is written down of calls. Nobody waits.
+    Written(Vec<Written>),
     /// Seal what was in flight in processes that are gone.
     Resume(Box<Who>, oneshot::Sender<Result<Vec<Sealed>, String>>),
     /// Say when everything before this is done.
@@ -52,10 +61,20 @@ pub(super) enum Request {
 }
 
 /// A request, and its place in the bounded queue; that is free again when it is done.
-pub(super) type Queued = (Request, Option<OwnedSemaphorePermit>);
+pub(super) type Queued = (Request, Place);
+
+/// A place in the queue, where the request has one.
+pub(super) type Place = Option<OwnedSemaphorePermit>;
+
+/// What happened to a call, as it is kept.
+pub(super) struct Written {
+    pub(super) entry: Entry,
+    pub(super) call: Arc<CallInfo>,
+    pub(super) place: Place,
+}
 
 /// How many entries are kept in one transaction, at most: whoever waits for the last of them waits for all.
-pub(super) const TOGETHER: usize = 256;
+pub(super) const TOGETHER: usize = 512;
 
 /// Whom an entry comes from.
 enum Giver {
@@ -82,34 +101,39 @@ struct Batch {
     entries: Vec<Entry>,
     from: Vec<Giver>,
     /// Their places in the queue, which are free again when they are kept.
-    places: Vec<Option<OwnedSemaphorePermit>>,
+    places: Vec<Place>,
 }
 
 impl Batch {
     /// Takes what is to be kept, and gives back what is something else.
     fn take(&mut self, (request, place): Queued) -> Option<Queued> {
-        let (entry, from) = match request {
+        match request {
             Request::Keep(mut entry, call, reply) => {
                 if let (Entry::Asked(asked), true) = (&mut *entry, reply.is_closed()) {
                     // Nobody heard an answer, so it ran: there is nothing to refuse any more.
                     asked.sender = Sender::Runner;
                 }
-                (*entry, Giver::Waits(call, reply))
+                self.add(*entry, Giver::Waits(call, reply), place);
             }
-            Request::Note(entry) => (*entry, Giver::Nobody),
-            Request::Written(entry, call) => (*entry, Giver::Unheard(call)),
+            Request::Note(entry) => self.add(*entry, Giver::Nobody, place),
+            Request::Written(all) => {
+                for Written { entry, call, place } in all {
+                    self.add(entry, Giver::Unheard(call), place);
+                }
+            }
             other @ (Request::Hand(..)
             | Request::Resume(..)
             | Request::Flush(_)
             | Request::Look
-            | Request::Close(_)) => {
-                return Some((other, place));
-            }
-        };
+            | Request::Close(_)) => return Some((other, place)),
+        }
+        None
+    }
+
+    fn add(&mut self, entry: Entry, from: Giver, place: Place) {
         self.entries.push(entry);
         self.from.push(from);
         self.places.push(place);
-        None
     }
 }
 
@@ -128,7 +152,7 @@ pub(super) struct Cellar {
     pub(super) is_stuck: Arc<AtomicBool>,
     /// How often something was kept.
     pub(super) kept: Arc<AtomicU64>,
-    pub(super) tail: Tail,
+    pub(super) tail: Box<dyn Tail>,
     /// How far the timeline was known before the first request.
     pub(super) known: Bookmark,
 }
@@ -285,10 +309,14 @@ impl Cellar {
             *seen = Seen { place: Bookmark::default(), file: store.file_mark() };
         }
         let _read_again_later = store.newest().and_then(|newest| {
+            if !self.follows.load(Ordering::Relaxed) && self.tail.does_without(newest) {
+                seen.place = newest;
+                return Ok(());
+            }
             store.events(&Wanted::default(), seen.place, newest, |event| {
                 seen.place = event.seq;
                 let call = event.call.and_then(|number| calls.known.get(&number).cloned());
-                (self.tail)(event, call);
+                self.tail.hear(event, call);
                 Ok::<(), StoreError>(())
             })
         });

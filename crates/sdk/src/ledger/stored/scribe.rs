@@ -1,7 +1,9 @@
 //! Writes what happened as the store wants to have it: judged as far as that needs no memory, and clean.
 
 use std::collections::HashMap;
+use std::iter;
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
 use super::LINE_MAX;
-use super::cellar::{Queued, Request, TOGETHER};
+use super::cellar::{Queued, Request, TOGETHER, Written};
 use crate::call::{CallId, Session};
 use crate::ledger::{Known, Opening, Printed, diagnosed, is_guess};
 use crate::record::attempt_id;
@@ -32,6 +34,29 @@ pub(super) struct Scribe {
     folder: Clean,
     /// This process, as calls name it.
     owner: Clean,
+    names: Names,
+}
+
+/// Names that nearly every call has, of sessions and agents: each is cleaned once.
+#[derive(Default)]
+struct Names(Mutex<HashMap<String, Clean>>);
+
+impl Names {
+    /// Of more it is forgotten.
+    const MOST: usize = 1024;
+
+    fn clean(&self, name: &str, cleaner: &Cleaner) -> Clean {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(clean) = known.get(name) {
+            return clean.clone();
+        }
+        if known.len() >= Names::MOST {
+            known.clear();
+        }
+        let clean = cleaner.name(name, NAME_MAX);
+        known.insert(name.to_owned(), clean.clone());
+        clean
+    }
 }
 
 /// The end of an attempt, of which it is known what it means.
@@ -91,6 +116,7 @@ impl Scribe {
             door: Clean::from(store.door),
             folder: folder.unwrap_or_default(),
             owner: cleaner.line(owner, 64),
+            names: Names::default(),
             cleaner,
         }
     }
@@ -134,38 +160,39 @@ impl Scribe {
     /// they cost a fraction, and whoever hands them over does not have to wake anybody.
     pub(super) fn work(&self, requests: &Receiver<Queued>, way: &mpsc::Sender<Queued>) {
         let mut begun = Begun::default();
+        let mut is_behind = false;
         while let Ok(first) = requests.recv() {
-            let mut next = requests.try_recv();
-            if next.is_err() && matches!(first.0, Request::Hand(..)) {
+            if !is_behind && matches!(first.0, Request::Hand(..)) {
                 thread::sleep(LINGER);
-                next = requests.try_recv();
             }
-            let mut together = vec![self.written(first, &mut begun)];
-            while let Ok(came) = next {
-                together.push(self.written(came, &mut begun));
-                next = match together.len() < TOGETHER {
-                    true => requests.try_recv(),
-                    false => break,
-                };
+            let mut written = Vec::new();
+            // What somebody waits for goes on behind all that came before it.
+            let mut waited_for = None;
+            for (request, place) in iter::once(first).chain(requests.try_iter()).take(TOGETHER) {
+                match request {
+                    Request::Hand(handed, call) => {
+                        written.push(Written { entry: self.entry(handed, &mut begun), call, place });
+                    }
+                    other => {
+                        waited_for = Some((other, place));
+                        break;
+                    }
+                }
             }
-            for written in together {
-                if way.send(written).is_err() {
+            is_behind = written.len() == TOGETHER;
+            // At once: whoever keeps them is woken once, and keeps them together.
+            let written = (!written.is_empty()).then_some((Request::Written(written), None));
+            for request in written.into_iter().chain(waited_for) {
+                if way.send(request).is_err() {
                     return;
                 }
             }
         }
     }
 
-    fn written(&self, (request, place): Queued, begun: &mut Begun) -> Queued {
-        match request {
-            Request::Hand(handed, call) => (Request::Written(self.entry(handed, begun), call), place),
-            other => (other, place),
-        }
-    }
-
     /// What nobody waits for, as it is kept. It runs already, so there is nothing to refuse.
-    fn entry(&self, handed: Handed, begun: &mut Begun) -> Box<Entry> {
-        Box::new(match handed {
+    fn entry(&self, handed: Handed, begun: &mut Begun) -> Entry {
+        match handed {
             Handed::Began(opening) => {
                 let mut asked = self.asked(&opening, opening.at);
                 asked.sender = Sender::Runner;
@@ -177,7 +204,7 @@ impl Scribe {
                 let asked = asked.unwrap_or_else(|| self.asked(&close.opening, close.at));
                 Entry::Ended(Box::new(self.judged(asked, *close).0))
             }
-        })
+        }
     }
 
     /// The name of an attempt in the record.
@@ -187,7 +214,7 @@ impl Scribe {
 
     /// The name of a session in the record.
     pub(super) fn session(&self, session: &Session) -> Clean {
-        self.cleaner.name(session.as_str(), NAME_MAX)
+        self.names.clean(session.as_str(), &self.cleaner)
     }
 
     pub(super) fn who(&self, session: &Session, agent: &str, round: Option<u64>, at: u64) -> Who {
@@ -195,7 +222,7 @@ impl Scribe {
             host: self.door.clone(),
             hook: Clean::default(),
             session: self.session(session),
-            agent: self.cleaner.name(agent, NAME_MAX),
+            agent: self.names.clean(agent, &self.cleaner),
             cwd: self.folder.clone(),
             place: self.folder.clone(),
             owner: self.owner.clone(),

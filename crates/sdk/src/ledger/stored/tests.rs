@@ -36,10 +36,19 @@ fn open(path: &Path) -> (Stored, Heard) {
     (with_tail(path, Box::new(move |event, _| tail.lock().unwrap().push(event))), heard)
 }
 
-fn with_tail(path: &Path, tail: Tail) -> Stored {
+/// Hands on every event.
+type Hearing = Box<dyn Fn(StoredEvent, Option<Arc<CallInfo>>) + Send>;
+
+impl Tail for Hearing {
+    fn hear(&self, event: StoredEvent, call: Option<Arc<CallInfo>>) {
+        self(event, call);
+    }
+}
+
+fn with_tail(path: &Path, tail: Hearing) -> Stored {
     let store = Store::at(path).patience(PATIENCE).secrets(["correct-horse-battery-staple"]);
     let known = Timeline(store.clone()).newest();
-    Stored::new(store, &Policy::default(), known, tail)
+    Stored::new(store, &Policy::default(), known, Box::new(tail))
 }
 
 fn kinds(heard: &Heard) -> Vec<String> {

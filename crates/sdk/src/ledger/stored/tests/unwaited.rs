@@ -4,14 +4,14 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn unwaited(path: &Path, tail: Tail) -> Stored {
+fn unwaited(path: &Path, tail: Hearing) -> Stored {
     within(PATIENCE, path, tail)
 }
 
-fn within(patience: Duration, path: &Path, tail: Tail) -> Stored {
+fn within(patience: Duration, path: &Path, tail: Hearing) -> Stored {
     let store = Store::at(path).patience(patience).without_waiting();
     let known = Timeline(store.clone()).newest();
-    Stored::new(store, &Policy::default(), known, tail)
+    Stored::new(store, &Policy::default(), known, Box::new(tail))
 }
 
 fn heard(path: &Path) -> (Stored, Heard) {
