@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use unstuck::{
-    Annotations, BuildError, CallInfo, CancellationToken, Hook, Lang, Mode, Next, Policy, Preset, Store,
-    ToolCall, Toolbox,
+    Annotations, BuildError, CallInfo, CancellationToken, Hook, Lang, Mode, Moment, Next, Policy, Preset,
+    Store, ToolCall, Toolbox,
 };
 use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece, Sort};
 
@@ -273,6 +273,7 @@ impl Proxy {
             .namespace(format!("mcp__{}__", plain(&terms.name)))
             .session(terms.session.as_str())
             .without_threads()
+            .event_capacity(0)
             .hook(Announcer(Arc::downgrade(self)));
         if let Some(remembers) = &terms.store {
             let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
@@ -457,6 +458,10 @@ struct Announcer(std::sync::Weak<Proxy>);
 impl Hook for Announcer {
     fn name(&self) -> &str {
         "progress"
+    }
+
+    fn moments(&self) -> &[Moment] {
+        &[Moment::Retrying]
     }
 
     async fn retrying(&self, call: Arc<CallInfo>, next: Next) {
