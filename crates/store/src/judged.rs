@@ -5,7 +5,7 @@ use std::time::Duration;
 use unstuck_judge::ladder::{Firmness, Upshot};
 use unstuck_judge::nature::{self, Nature};
 use unstuck_judge::retry::{Draw, MayRepeat};
-use unstuck_judge::{Again, Aliases, Diagnosis, Effect, Kind, Lang, Observation, Verdict};
+use unstuck_judge::{Again, Diagnosis, Effect, Kind, Lang, Observation, Verdict};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -73,10 +73,8 @@ impl Told<'_> {
     /// hides in it is shown as what it is.
     pub fn judged(self, cleaner: &Cleaner, bounds: &Bounds, lang: Lang) -> (Ended, Report) {
         let call = &self.observation.call;
-        let mut report = Report::new(self.diagnosis, call, lang);
         let nature = self.nature.unwrap_or_else(|| nature::of(call));
-        report.verdict = Verdict::of(&report.diagnosis, nature);
-        report.aliases = Aliases::of(&report.diagnosis, &report.verdict);
+        let mut report = Report::knowing(self.diagnosis, call, nature, lang);
         let mut ended = Ended::new(cleaner, bounds, self.asked, self.observation, self.said_ok, &report);
         ended.took_ms = self.took_ms.map(|took| took.min(LONGEST_CALL_MS));
         ended.retry = self.resend.map(|resend| RetryAsk {

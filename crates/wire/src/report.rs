@@ -5,7 +5,8 @@ use crate::time;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
-use unstuck_judge::{Again, Aliases, Call, Diagnosis, Lang, Verdict, nature};
+use unstuck_judge::nature::{self, Nature};
+use unstuck_judge::{Again, Aliases, Call, Diagnosis, Lang, Verdict};
 
 /// A diagnosis with everything that follows from it.
 #[derive(Debug, Clone)]
@@ -24,12 +25,17 @@ pub struct Report {
 
 impl Report {
     /// Draws all conclusions from a diagnosis of `call`. Secrets in what it quotes are cut out here, before anyone sees them.
-    pub fn new(mut diagnosis: Diagnosis, call: &Call, lang: Lang) -> Report {
+    pub fn new(diagnosis: Diagnosis, call: &Call, lang: Lang) -> Report {
+        Report::knowing(diagnosis, call, nature::of(call), lang)
+    }
+
+    /// The same where somebody knows what the call does to the world.
+    pub fn knowing(mut diagnosis: Diagnosis, call: &Call, nature: Nature, lang: Lang) -> Report {
         for quoted in diagnosis.evidence.iter_mut().map(|found| &mut found.text).chain(&mut diagnosis.subject)
         {
             *quoted = redact(quoted).into_owned();
         }
-        let verdict = Verdict::of(&diagnosis, nature::of(call));
+        let verdict = Verdict::of(&diagnosis, nature);
         let line = diagnosis.evidence.as_ref().map_or("", |found| &*found.text);
         let cause = fingerprint::cause(&fingerprint::family(call), diagnosis.kind, line);
         Report {
