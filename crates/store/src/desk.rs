@@ -23,6 +23,8 @@ pub(crate) struct Desk<'e> {
     pub(crate) brakes: RefCell<HashMap<String, Option<Vec<u8>>>>,
     /// Sessions of which it was asked whether a success is news to them.
     untroubled: RefCell<HashMap<i64, bool>>,
+    /// Is anything missed by any call? Nothing while nobody has asked.
+    misses: Cell<Option<bool>>,
     /// Calls that begin and end here, by their sessions and names, and the places of their drafts.
     brief: HashMap<(&'e str, &'e str), usize>,
     drafts: RefCell<Vec<Option<Draft>>>,
@@ -128,6 +130,16 @@ impl<'e> Desk<'e> {
         let is_untroubled = found()?;
         self.untroubled.borrow_mut().insert(session, is_untroubled);
         Ok(is_untroubled)
+    }
+
+    /// Whether anything is missed by any call, as it was `found` the first time somebody asked.
+    pub(crate) fn is_something_missed(
+        &self,
+        found: impl FnOnce() -> Result<bool, rusqlite::Error>,
+    ) -> Result<bool, rusqlite::Error> {
+        let misses = self.misses.get().map_or_else(found, Ok)?;
+        self.misses.set(Some(misses));
+        Ok(misses)
     }
 
     /// Does this call end here as well?

@@ -362,8 +362,8 @@ impl Clerk<'_> {
             None if state == CallState::Completed => {
                 if !is_no_news {
                     self.learn(session, found.id, asked)?;
-                    self.forget_missing(asked)?;
                 }
+                self.forget_missing(asked)?;
                 if found.written != (Written::Not { is_first: true }) {
                     self.look_for_false_alarms(session, found.id, asked, world)?;
                 }

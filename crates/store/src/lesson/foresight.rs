@@ -262,10 +262,9 @@ impl Clerk<'_> {
 
     /// A call went well: what it needs is there.
     pub(crate) fn forget_missing(&self, asked: &Asked) -> Result<(), rusqlite::Error> {
-        let knows: bool = self
-            .connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM stopper)")?
-            .query_row([], |row| row.get(0))?;
+        let knows = self
+            .desk
+            .is_something_missed(|| self.connection.prepare_cached("SELECT 1 FROM stopper")?.exists([]))?;
         let call = if knows { stored_call(&asked.tool, &asked.input) } else { None };
         for need in call.iter().flat_map(Need::of) {
             self.connection
