@@ -362,18 +362,17 @@ impl Clerk<'_> {
             None if state == CallState::Completed => {
                 if !is_no_news {
                     self.learn(session, found.id, asked)?;
-                }
-                self.forget_missing(asked)?;
-                if found.written != (Written::Not { is_first: true }) {
-                    self.look_for_false_alarms(session, found.id, asked, world)?;
-                }
-                if !is_no_news {
                     self.connection
                         .prepare_cached(
                             "UPDATE call SET recovered_at = ?3
                              WHERE session = ?1 AND intent_print = ?2 AND state = 'failed' AND recovered_at IS NULL",
                         )?
                         .execute((session, asked.intent_print.as_str(), at.cast_signed()))?;
+                }
+                self.forget_missing(asked)?;
+                // What was never asked for before was never refused.
+                if found.written != (Written::Not { is_first: true }) {
+                    self.look_for_false_alarms(session, found.id, asked, world)?;
                 }
             }
             None => {}
