@@ -13,8 +13,8 @@ use unstuck_judge::Lang;
 use unstuck_judge::ladder;
 use unstuck_judge::retry::{Dice, Draw, Policy};
 use unstuck_store::{
-    Bench, Bounds, Entry, Filesystem, Keeper, Mode, Modes, Patience, ProblemAges, Retention, Root, Store,
-    StoreError, Surroundings, Tended,
+    Bench, Bounds, Entry, Filesystem, Keeper, Kept, Mode, Modes, Patience, ProblemAges, Retention, Root,
+    Store, StoreError, Surroundings, Tended,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
@@ -132,13 +132,21 @@ impl Cellar {
         Ok(self.keeper(cleaner, PATIENCE, PATIENCE).tend(now())?)
     }
 
+    /// The same, for whoever cannot wait long: what is not done now is done by the next one.
+    pub(crate) fn tend_soon(&self, cleaner: &Cleaner) -> Result<Tended, CommandError> {
+        Root::existing(self.folder()?, self.believed())?;
+        Ok(self.keeper(cleaner, READING_PATIENCE, READING_PATIENCE).tend(now())?)
+    }
+
     /// Writes down what was done beside the calls of an agent. Nobody waits long for it: what cannot be written now waits in the
-    /// spool.
-    pub(crate) fn note(&self, cleaner: &Cleaner, entries: &[Entry]) {
+    /// spool. Tells why something is lost, where not even that could be done.
+    pub(crate) fn note(&self, cleaner: &Cleaner, entries: &[Entry]) -> Option<String> {
         let mut keeper = self.keeper(cleaner, READING_PATIENCE, READING_PATIENCE);
-        for entry in entries {
-            let _lost_only_where_nothing_can_be_kept = keeper.keep(entry, now());
-        }
+        let kept: Vec<Kept> = entries.iter().map(|entry| keeper.keep(entry, now()).kept).collect();
+        kept.into_iter().find_map(|kept| match kept {
+            Kept::Lost { why } => Some(why),
+            Kept::Stored | Kept::Spooled { .. } => None,
+        })
     }
 
     /// The home of whoever runs us, where there is one.

@@ -30,6 +30,8 @@ pub(crate) struct Chronicle<'a> {
     shown: String,
     /// A list of tools that could not be compared with the one before, because somebody held the store.
     uncompared: Option<BTreeMap<String, String>>,
+    /// Somebody was told that nothing can be written down.
+    has_warned: bool,
 }
 
 impl<'a> Chronicle<'a> {
@@ -53,15 +55,27 @@ impl<'a> Chronicle<'a> {
             round: Round::Unsaid,
             at: 0,
         };
-        Chronicle { cellar, cleaner, who, server: terms.name.clone(), shown, uncompared: None }
+        Chronicle {
+            cellar,
+            cleaner,
+            who,
+            server: terms.name.clone(),
+            shown,
+            uncompared: None,
+            has_warned: false,
+        }
     }
 
     /// Writes it down. Tells what a person should see at once.
     pub(crate) fn write(&mut self, happened: Happened, lang: Lang) -> Option<String> {
-        if let Some(what) = self.what(happened) {
-            self.put(what);
+        if matches!(happened, Happened::Started { .. }) {
+            // Of calls whose proxy was killed nobody else tells what became of them.
+            let _done_by_the_next_one = self.cellar.tend_soon(self.cleaner);
         }
-        self.compare(lang)
+        let lost = self.what(happened).and_then(|what| self.put(what));
+        let warning = self.compare(lang);
+        let lost = lost.filter(|_| !std::mem::replace(&mut self.has_warned, true));
+        warning.or_else(|| lost.map(|why| unwritten(&why, lang)))
     }
 
     /// What is written down of it; nothing where that has to be compared first.
@@ -93,10 +107,11 @@ impl<'a> Chronicle<'a> {
         })
     }
 
-    fn put(&self, what: ServerWhat) {
+    /// Writes it down. Tells why it is lost, where it is.
+    fn put(&self, what: ServerWhat) -> Option<String> {
         let who = Who { at: cellar::now(), ..self.who.clone() };
         let note = ServerNote::new(self.cleaner, who, &self.server, what);
-        self.cellar.note(self.cleaner, &[Entry::Server(note)]);
+        self.cellar.note(self.cleaner, &[Entry::Server(note)])
     }
 
     /// Compares the last list of tools with the one before, as soon as that can be done. Tells how they differ.
@@ -106,7 +121,7 @@ impl<'a> Chronicle<'a> {
             Ok(changes) if changes.is_empty() => None,
             Ok(changes) => {
                 let warning = self.warning(&changes, lang);
-                self.put(ServerWhat::ToolsChanged(changes));
+                let _whoever_reads_this_knows_of_it = self.put(ServerWhat::ToolsChanged(changes));
                 Some(warning)
             }
             Err(_) => {
@@ -146,5 +161,13 @@ impl<'a> Chronicle<'a> {
             Lang::En => format!("the tools of {} are not those that were seen last ({parts})", self.server),
             Lang::Zh => format!("{} 的工具与上次所见不同（{parts}）", self.server),
         }
+    }
+}
+
+/// What happens cannot be written down.
+fn unwritten(why: &str, lang: Lang) -> String {
+    match lang {
+        Lang::En => format!("calls go on, but what happens cannot be written down: {why}"),
+        Lang::Zh => format!("调用照常进行，但无法记录所发生的事：{why}"),
     }
 }
