@@ -7,22 +7,33 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The fields of an object, in their order.
-pub(super) struct Fields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
+/// The fields of an object, in their order. What they hold is not looked at.
+#[derive(Debug)]
+pub struct Fields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
     /// Those of an object; nothing where it is none.
-    pub(super) fn of(json: &'a RawValue) -> Option<Fields<'a>> {
-        serde_json::from_str(json.get()).ok()
+    pub fn of(json: &'a RawValue) -> Option<Fields<'a>> {
+        Fields::read(json.get())
+    }
+
+    /// Those of an object in a text that holds nothing else.
+    pub fn read(json: &'a str) -> Option<Fields<'a>> {
+        serde_json::from_str(json).ok()
+    }
+
+    /// Those of a field that is an object itself.
+    pub fn within(&self, name: &str) -> Option<Fields<'a>> {
+        Fields::of(self.get(name)?)
     }
 
     /// Of several fields of a name the last, as most readers have it.
-    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(field, _)| field == name).map(|(_, value)| *value)
     }
 
     /// The text of a field that is a string.
-    pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         text(self.get(name)?)
     }
 

@@ -20,6 +20,7 @@ mod tool_result;
 mod tests;
 
 pub use event_stream::{EventStream, StreamStep};
+pub use fields::Fields;
 pub use framing::{Framer, Piece, depth};
 pub use glimpse::{Glimpse, Sort};
 pub use handshake::{Greeting, Welcome};

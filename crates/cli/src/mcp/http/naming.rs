@@ -1,6 +1,7 @@
 //! What is said beside a frame, for those on the way that do not read it: its version, its method, whom it is about, and
 //! those arguments of a tool that its server wants to see there. Newer versions of the protocol demand it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
@@ -8,8 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use unstuck_wire::mcp::Fields;
 
-use super::reading::{Said, pick, text_of};
+use super::reading::Said;
 
 /// The session that a server gave us.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -50,8 +52,8 @@ impl Marked {
         if !answer.contains(MARK) && self.0.is_empty() {
             return Vec::new();
         }
-        let listed = pick(answer, ["result"]).and_then(|[result]| pick(result?.get(), ["tools"]));
-        let Some([Some(list)]) = listed else { return Vec::new() };
+        let result = Fields::read(answer).and_then(|answer| answer.within("result"));
+        let Some(list) = result.and_then(|result| result.get("tools")) else { return Vec::new() };
         let Ok(tools) = serde_json::from_str::<Vec<&RawValue>>(list.get()) else { return Vec::new() };
         let (mut kept, mut unusable) = (Vec::new(), Vec::new());
         for raw in tools {
@@ -70,10 +72,12 @@ impl Marked {
     }
 
     fn learn_tool(&mut self, raw: &RawValue) -> Result<(), Unusable> {
-        let Some([Some(name), schema]) = pick(raw.get(), ["name", "inputSchema"]) else { return Ok(()) };
-        let Some(name) = text_of(name) else { return Ok(()) };
+        let Some(tool) = Fields::of(raw) else { return Ok(()) };
+        let Some(name) = tool.text("name").map(Cow::into_owned) else { return Ok(()) };
         self.0.remove(&name);
-        let Some(schema) = schema.filter(|schema| schema.get().contains(MARK)) else { return Ok(()) };
+        let Some(schema) = tool.get("inputSchema").filter(|schema| schema.get().contains(MARK)) else {
+            return Ok(());
+        };
         // What is nested too deeply to be read has no marks that anybody could follow.
         let Ok(schema) = serde_json::from_str::<Value>(schema.get()) else { return Ok(()) };
         match Search::through(&schema) {
@@ -87,9 +91,8 @@ impl Marked {
     /// What is to be said beside the call of a tool.
     fn say(&self, tool: &str, frame: &[u8], headers: &mut HeaderMap) {
         let Some(marks) = self.0.get(tool) else { return };
-        let params = str::from_utf8(frame).ok().and_then(|text| pick(text, ["params"]));
-        let arguments =
-            params.and_then(|[params]| pick(params?.get(), ["arguments"])).and_then(|[arguments]| arguments);
+        let call = str::from_utf8(frame).ok().and_then(Fields::read);
+        let arguments = call.and_then(|call| call.within("params")?.get("arguments"));
         let Some(arguments) = arguments.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
             return;
         };

@@ -13,7 +13,7 @@ use super::carry::Carried;
 use super::client::Turns;
 use super::flights::{Awaited, Flight};
 use super::line::Line;
-use super::reading::{Said, same};
+use super::reading::Said;
 use crate::mcp::link::{Asks, Gone, Heard, Outbound};
 
 /// How it ends.
@@ -120,7 +120,7 @@ fn send_out(
         _ => Awaited::Nothing,
     };
     let stateless = line.speaks(&said, waits_for == Awaited::Version);
-    let (frame, asks) = (out.frame, out.asks.map(|asks| same(&asks.id)));
+    let (frame, asks) = (out.frame, out.asks.map(|asks| asks.id));
     let carried = Carried {
         frame: frame.into(),
         said,

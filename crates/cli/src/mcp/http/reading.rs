@@ -1,14 +1,10 @@
 //! What this way of transport has to know of a message: who is asked for what, in which version, and whom it answers. All
 //! else in a message is passed over where it lies.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use unstuck_wire::mcp::Id;
-
-/// In newer versions each request says its version, here.
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+use unstuck_wire::mcp::{Fields, Id, VERSION_KEY};
 
 /// What goes to the server.
 #[derive(Debug, Default)]
@@ -26,24 +22,26 @@ impl Said {
     /// Reads a frame. Of what is no message nothing is known.
     pub(super) fn read(frame: &[u8]) -> Said {
         let Ok(text) = str::from_utf8(frame) else { return Said::default() };
-        let Some([method, params]) = pick(text, ["method", "params"]) else { return Said::default() };
-        let method = method.and_then(text_of);
-        let params =
-            params.and_then(|params| pick(params.get(), ["_meta", "name", "uri", "taskId", "requestId"]));
-        let [meta, name, uri, task, request] = params.unwrap_or_default();
-        let version = meta.and_then(|meta| pick(meta.get(), [VERSION])).and_then(|[version]| version);
+        let Some(fields) = Fields::read(text) else { return Said::default() };
+        let method = fields.text("method");
+        let params = fields.within("params");
+        let param = |name: &str| Some(params.as_ref()?.text(name)?.into_owned());
         let name = match method.as_deref() {
-            Some("tools/call" | "prompts/get") => name,
-            Some("resources/read") => uri,
-            Some("tasks/get" | "tasks/update" | "tasks/cancel") => task,
+            Some("tools/call" | "prompts/get") => param("name"),
+            Some("resources/read") => param("uri"),
+            Some("tasks/get" | "tasks/update" | "tasks/cancel") => param("taskId"),
             _ => None,
         };
-        let cancels = (method.as_deref() == Some("notifications/cancelled")).then_some(request).flatten();
+        let cancels = match method.as_deref() {
+            Some("notifications/cancelled") => params.as_ref().and_then(|params| params.get("requestId")),
+            _ => None,
+        };
+        let meta = params.as_ref().and_then(|params| params.within("_meta"));
         Said {
-            version: version.and_then(text_of),
-            name: name.and_then(text_of),
-            cancels: cancels.and_then(|id| Id::of(id.get())).map(|id| same(&id)),
-            method,
+            version: meta.and_then(|meta| Some(meta.text(VERSION_KEY)?.into_owned())),
+            name,
+            cancels: cancels.and_then(|id| Id::of(id.get())),
+            method: method.map(Cow::into_owned),
         }
     }
 }
@@ -72,70 +70,27 @@ pub(super) fn came(text: &str) -> Came {
             None => Came::Nonsense,
         };
     }
-    match pick(text, ["id", "method", "result", "error"]) {
-        None | Some([_, None, None, None]) => Came::Nonsense,
-        Some([_, Some(_), _, _]) => Came::Other,
-        Some([id, None, _, _]) => match id.and_then(|id| Id::of(id.get())) {
-            Some(id) => Came::Answer(same(&id)),
-            None => Came::Complaint,
-        },
-    }
-}
-
-/// A name in one spelling, since strings can be written in several ways and servers write them anew.
-pub(super) fn same(id: &Id) -> Id {
-    match id.json().contains('\\') {
-        true => serde_json::from_str::<String>(id.json()).map_or_else(|_| id.clone(), |name| Id::text(&name)),
-        false => id.clone(),
+    let Some(fields) = Fields::read(text) else { return Came::Nonsense };
+    let has = |name: &str| fields.get(name).is_some();
+    match (has("method"), has("result") || has("error")) {
+        (true, _) => Came::Other,
+        (false, false) => Came::Nonsense,
+        (false, true) => {
+            fields.get("id").and_then(|id| Id::of(id.get())).map_or(Came::Complaint, Came::Answer)
+        }
     }
 }
 
 /// The version that a server chose in its answer to `initialize`.
 pub(super) fn chosen_version(answer: &str) -> Option<String> {
-    let [result] = pick(answer, ["result"])?;
-    let [version] = pick(result?.get(), ["protocolVersion"])?;
-    text_of(version?)
+    Some(Fields::read(answer)?.within("result")?.text("protocolVersion")?.into_owned())
 }
 
 /// The code and the words of an error.
 pub(super) fn error(answer: &str) -> Option<(Option<i64>, String)> {
-    let [error] = pick(answer, ["error"])?;
-    let [code, message] = pick(error?.get(), ["code", "message"])?;
-    Some((code.and_then(|code| code.get().parse().ok()), text_of(message?)?))
-}
-
-/// The text of a JSON string.
-pub(super) fn text_of(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// Some fields of an object; nothing where it is none. A field that stands there twice counts as it stands last.
-pub(super) fn pick<'a, const N: usize>(json: &'a str, names: [&str; N]) -> Option<[Option<&'a RawValue>; N]> {
-    struct Pick<'n, const N: usize>([&'n str; N]);
-
-    impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
-        type Value = [Option<&'de RawValue>; N];
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut picked = [None; N];
-            while let Some(key) = map.next_key::<String>()? {
-                match self.0.iter().position(|name| *name == key) {
-                    Some(at) => picked[at] = Some(map.next_value()?),
-                    None => drop(map.next_value::<IgnoredAny>()?),
-                }
-            }
-            Ok(picked)
-        }
-    }
-
-    let mut reader = serde_json::Deserializer::from_str(json);
-    let picked = reader.deserialize_map(Pick(names)).ok()?;
-    reader.end().ok()?;
-    Some(picked)
+    let error = Fields::read(answer)?.within("error")?;
+    let code = error.get("code").and_then(|code| code.get().parse().ok());
+    Some((code, error.text("message")?.into_owned()))
 }
 
 #[cfg(test)]
@@ -162,6 +117,8 @@ mod tests {
             r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#,
             "notifications/cancelled|||7",
         );
+        let again = Said::read(br#"{"method":"notifications/cancelled","params":{"requestId":"\u0061"}}"#);
+        assert_eq!(again.cancels, Some(Id::text("a")));
         check(r#"{"method":"ping","params":[1]}"#, "ping|||");
         check(r#"{"method":7}"#, "|||");
         check("nonsense", "|||");
