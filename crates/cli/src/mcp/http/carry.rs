@@ -263,11 +263,13 @@ impl Line {
     async fn refused(&self, response: Response<Incoming>, asked: &Asked, in_session: bool) {
         let (head, body) = response.into_parts();
         let body = beginning(body, self.frame_max.min(1 << 20)).await;
-        if in_session && refusal::ends_session(head.status, &body) {
-            return self.expire();
-        }
         let answers =
             str::from_utf8(&body).is_ok_and(|text| reading::came(text) == Came::Answer(asked.id.clone()));
+        // A request may be about a session of another kind. Where the server says whose answer it is, it is that and no more.
+        let is_own_fault = answers && head.status == StatusCode::BAD_REQUEST;
+        if in_session && !is_own_fault && refusal::ends_session(head.status, &body) {
+            return self.expire();
+        }
         if answers && self.hear(body.clone()).await.is_err() {
             return;
         }

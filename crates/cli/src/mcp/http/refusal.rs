@@ -108,7 +108,7 @@ fn advice(status: StatusCode, headers: &HeaderMap, lang: Lang) -> Option<&'stati
     })
 }
 
-/// Does an answer to a request in a session mean that the session is over?
+/// Does what a server says to a message in a session, and to no request by its name, mean that the session is over?
 pub(super) fn ends_session(status: StatusCode, body: &[u8]) -> bool {
     match status.as_u16() {
         // A method that nobody knows has its own code, and its session lives.

@@ -46,6 +46,11 @@ async fn a_session_that_is_over_ends_the_link() {
         status("404 Not Found", ""),
         status("404 Not Found", r#"{"id":1,"error":{"code":-32001,"message":"Session not found"}}"#),
         status("400 Bad Request", r#"{"error":{"code":-32000,"message":"No valid session ID provided"}}"#),
+        // Some put a word of their own where nobody has a name.
+        status(
+            "400 Bad Request",
+            r#"{"id":"server-error","error":{"code":-32600,"message":"Session expired"}}"#,
+        ),
     ];
     for answer in lost {
         let mut talk = talk(with_session(move |seen| match seen.asks("slow") {
@@ -60,6 +65,22 @@ async fn a_session_that_is_over_ends_the_link() {
         assert_eq!(talk.hear().await, "end");
         assert!(!talk.journal().iter().any(|line| line.starts_with("DELETE")));
     }
+}
+
+#[tokio::test]
+async fn a_refusal_that_answers_its_request_ends_nothing_else() {
+    let refused = r#"{"id":4,"error":{"code":-32602,"message":"Invalid params: unknown session_id 's9'"}}"#;
+    let mut talk = talk(with_session(move |seen| match seen.asks("slow") {
+        true => [vec![Act::Until(5), Act::Wait(200)], ok(seen)].concat(),
+        false => status("400 Bad Request", refused),
+    }))
+    .await;
+    talk.greet().await;
+    talk.say(r#"{"id":3,"method":"slow"}"#);
+    talk.say(r#"{"id":4,"method":"tools/call"}"#);
+    assert_eq!(talk.hear().await, refused);
+    assert_eq!(talk.hear().await, r#"{"id":3,"result":"ok"}"#);
+    assert!(talk.is_silent().await);
 }
 
 #[tokio::test]
