@@ -30,7 +30,7 @@ pub(crate) use note::Note;
 pub(crate) use opencode::{limits_of_plugin, program_of_plugin};
 pub(crate) use own_program::OwnProgram;
 pub(crate) use place::{Places, Scope};
-pub(crate) use server::{Server, State, Wrapper};
+pub(crate) use server::{Server, State, Wrapper, host_of};
 pub(crate) use switch::{active_plugin, switched_off};
 pub(crate) use tells_us::names_us;
 pub(crate) use tells_us::tells_us_itself;

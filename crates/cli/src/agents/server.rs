@@ -209,13 +209,17 @@ impl Server {
     }
 }
 
-/// An address without what may be a secret.
-fn host_of(url: &str) -> String {
+/// An address without what may be a secret: nobody's name, nothing that is asked for, and of a path where it begins.
+pub(crate) fn host_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    let (authority, path) =
-        rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
+    let (authority, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
     let host = authority.rsplit('@').next().unwrap_or_default();
+    let path = match path.map(|path| path.split_once('/').unwrap_or((path, ""))) {
+        None => String::new(),
+        Some((first, "")) => format!("/{first}"),
+        Some((first, _)) => format!("/{first}/…"),
+    };
     format!("{scheme}://{host}{path}")
 }
 

@@ -10,11 +10,17 @@ use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use unstuck_judge::Lang;
 
+use crate::agents::host_of;
 use crate::cellar::{self, Cellar};
 use crate::exit::{CommandError, ExitStatus};
 use crate::mcp::{self, Agents, Chronicle, HttpSettings, Remembers, ServerCommand, Terms, Way};
 use crate::ui::Ui;
 use crate::{attempts, lines};
+
+/// What the name of an option has in it whose value nobody else may know.
+const SECRETS: [&str; 6] = ["token", "key", "secret", "password", "auth", "credential"];
+/// What stands in the place of such a value.
+const REDACTED: &str = "[redacted:argument]";
 
 /// Stand in front of an MCP server and make the calls of its tools self-correcting
 ///
@@ -163,15 +169,46 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &McpArgs) -> Result<ExitSt
     Ok(ExitStatus::Command(code.map_err(CommandError::Output)?))
 }
 
-/// The server in one line.
+/// The server in one line, which is kept.
 fn shown(args: &McpArgs) -> String {
     match &args.url {
-        Some(url) => url.to_string(),
-        None => {
-            let words: Vec<String> =
-                args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            lines::quoted(&words)
-        }
+        Some(url) => host_of(&url.to_string()),
+        None => lines::quoted(&without_secrets(&args.command)),
+    }
+}
+
+/// The words of a command, without the values that their names call secret. What tells a secret by itself is looked for by
+/// whoever keeps the line.
+fn without_secrets(command: &[OsString]) -> Vec<String> {
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        SECRETS.iter().any(|word| name.contains(word))
+    };
+    let is_name = |text: &str| text.chars().all(|sign| sign.is_ascii_alphanumeric() || "-_.".contains(sign));
+    let mut before = String::new();
+    let mut shown = Vec::new();
+    for word in command {
+        let word = word.to_string_lossy().into_owned();
+        let named = word.split_once('=').filter(|(name, _)| is_name(name));
+        shown.push(match (&*before, named) {
+            ("-H" | "--header", _) => without_value(&word),
+            (_, Some(("--header", value))) => format!("--header={}", without_value(value)),
+            (_, Some((name, _))) if is_secret(name) => format!("{name}={REDACTED}"),
+            (option, _) if option.starts_with("--") && is_secret(option) && !word.starts_with('-') => {
+                REDACTED.to_owned()
+            }
+            (_, _) => word.clone(),
+        });
+        before = if word.contains('=') { String::new() } else { word };
+    }
+    shown
+}
+
+/// A header without what it says.
+fn without_value(header: &str) -> String {
+    match header.split_once(':') {
+        Some((name, _)) => format!("{name}: {REDACTED}"),
+        None => REDACTED.to_owned(),
     }
 }
 
@@ -192,7 +229,7 @@ fn headers(args: &McpArgs) -> Result<Vec<(HeaderName, HeaderValue)>, CommandErro
 /// What a server is called by its command: the first word that looks like the name of a program, and not like an option, its
 /// value, a variable, or what only starts others.
 fn named_by(command: &[OsString]) -> String {
-    let words = command.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = without_secrets(command).into_iter().filter(|word| !word.contains(REDACTED));
     let launchers = [
         "npx", "uvx", "uv", "node", "python", "python3", "bunx", "bun", "deno", "docker", "sh", "bash",
         "run", "tool", "exec", "cmd",
@@ -244,5 +281,34 @@ mod tests {
         check("TIDE_TOKEN=1 tide", "tide");
         check("sh", "server");
         check("-", "server");
+    }
+
+    #[test]
+    fn no_server_is_called_by_a_secret() {
+        let check = |command: &str, expected: &str| {
+            let command: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+            assert_eq!(named_by(&command), expected);
+        };
+        check("npx -y @scope/server-tide@1.2 .", "server-tide");
+        check("npx --auth-token lowtide server-tide", "server-tide");
+        check("npx --auth-token lowtide", "server");
+    }
+
+    #[test]
+    fn what_is_kept_of_a_command_has_no_value_that_is_called_secret() {
+        let check = |command: &str, expected: &str| {
+            let command: Vec<OsString> = command.split('|').map(OsString::from).collect();
+            let shown = without_secrets(&command).join("|").replace(REDACTED, "***");
+            assert_eq!(shown, expected);
+        };
+        check("npx|-y|server|.", "npx|-y|server|.");
+        check("s|--api-key|a|b", "s|--api-key|***|b");
+        check("s|--api-key|--verbose|b", "s|--api-key|--verbose|b");
+        check("s|--accessToken=a|b", "s|--accessToken=***|b");
+        check("env|TIDE_PASSWORD=a=b|s", "env|TIDE_PASSWORD=***|s");
+        check("docker|run|-e|TIDE_SECRET=a|s", "docker|run|-e|TIDE_SECRET=***|s");
+        check("s|--auth=a|b|--credentials|c", "s|--auth=***|b|--credentials|***");
+        check("s|-H|X-Tide: a|--header|ebb|--header=B:c", "s|-H|X-Tide: ***|--header|***|--header=B: ***");
+        check("s|a key=b|--tide|key", "s|a key=b|--tide|key");
     }
 }

@@ -104,7 +104,7 @@ fn a_secret_of_the_environment_is_kept_nowhere() {
 
 /// Fails if any file holds these bytes.
 #[track_caller]
-fn check_folder(folder: &Path, bytes: &[u8]) {
+pub(super) fn check_folder(folder: &Path, bytes: &[u8]) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {

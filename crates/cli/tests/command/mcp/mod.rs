@@ -15,6 +15,7 @@ mod pause;
 mod proof;
 mod questions;
 mod retries;
+mod shown;
 mod soak;
 mod supervision;
 mod together;
