@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,7 +14,8 @@ use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
 use unstuck_wire::mcp::{Framer, Glimpse, Piece, Sort};
 
-use super::link::{Gone, Heard, Link, Noise, Outbound};
+use super::link::{Gone, Heard, Inbound, Link, Noise, Outbound};
+use super::loads::Loads;
 use super::outlet::{FITS, can_write};
 
 /// How long a server whose input has ended may take to end by itself.
@@ -21,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// And how long once it is asked to. Clients that end us wait for two seconds before they kill us, and what is ours must be gone
 /// by then.
 const LAST_GRACE: Duration = Duration::from_millis(1500);
-/// What comes from a server waits here when nobody takes it, and the server with it.
+/// So many frames wait here when nobody takes them, if they are not too much together, and the server with them.
 const UNDER_WAY: usize = 256;
 /// Frames are written together as long as they are not more than this.
 const TOGETHER: usize = 64 * 1024;
@@ -38,7 +40,11 @@ pub(crate) struct ServerCommand {
 }
 
 /// Starts a server.
-pub(super) fn open(command: &ServerCommand, hurry: &CancellationToken) -> Result<(Link, u32), Gone> {
+pub(super) fn open(
+    command: &ServerCommand,
+    inbound: &Arc<Loads>,
+    hurry: &CancellationToken,
+) -> Result<(Link, u32), Gone> {
     let (program, rest) = match &command.words[..] {
         [program, rest @ ..] => (program.clone(), rest),
         [] => (OsString::new(), &[][..]),
@@ -71,7 +77,8 @@ pub(super) fn open(command: &ServerCommand, hurry: &CancellationToken) -> Result
     let over = CancellationToken::new();
     let remarks = tokio::spawn(read_remarks(stderr, tell.clone(), over.clone()));
     let link = Link { to, from, over: over.clone() };
-    let watched = Watched { stop, ending, tell, name, remarks, over, hurry: hurry.clone() };
+    let (inbound, hurry) = (Arc::clone(inbound), hurry.clone());
+    let watched = Watched { stop, ending, tell, name, remarks, over, inbound, hurry };
     tokio::spawn(watch(watched, stdout, command.most, stdin, outbound));
     Ok((link, pid))
 }
@@ -86,6 +93,7 @@ struct Watched {
     remarks: JoinHandle<()>,
     /// It has ended.
     over: CancellationToken,
+    inbound: Arc<Loads>,
     /// There is no time for it to go by itself.
     hurry: CancellationToken,
 }
@@ -105,7 +113,8 @@ async fn watch(
     outbound: mpsc::UnboundedReceiver<Outbound>,
 ) {
     let over = watched.over.clone();
-    let mut reading = tokio::spawn(read_frames(stdout, most, watched.tell.clone(), over.clone()));
+    let inbound = Arc::clone(&watched.inbound);
+    let mut reading = tokio::spawn(read_frames(stdout, most, watched.tell.clone(), over.clone(), inbound));
     let mut is_read = false;
     let mut writing = tokio::spawn(write_frames(stdin, outbound));
     let mut is_leaving = false;
@@ -198,13 +207,19 @@ async fn read_frames(
     most: usize,
     tell: mpsc::Sender<Heard>,
     over: CancellationToken,
+    inbound: Arc<Loads>,
 ) {
     let mut framer = Framer::new(most);
+    let mut growing = inbound.growing();
     let mut buffer = vec![0; 64 * 1024];
     let mut pieces = Vec::new();
     // A message that is too long, as far as it was seen.
     let mut glimpse = None;
     loop {
+        tokio::select! {
+            () = growing.room() => {}
+            () = tell.closed() => return,
+        }
         let read = tokio::select! {
             read = stdout.read(&mut buffer) => read.unwrap_or(0),
             () = held_open(&over) => 0,
@@ -213,9 +228,10 @@ async fn read_frames(
             break;
         }
         framer.feed(&buffer[..read], |piece| pieces.push(piece));
+        growing.holds(framer.held());
         for piece in pieces.drain(..) {
             let heard = match piece {
-                Piece::Frame(frame) => Heard::Frame(frame),
+                Piece::Frame(frame) => Heard::Frame(Inbound::counted(frame, &inbound)),
                 Piece::TooLong(begins) => {
                     let shown = String::from_utf8_lossy(&begins).into_owned();
                     glimpse = Some(Glimpse::of(&begins));
@@ -236,7 +252,7 @@ async fn read_frames(
         }
     }
     if let Some(rest) = framer.finish() {
-        let _nobody_listens = tell.send(Heard::Frame(rest)).await;
+        let _nobody_listens = tell.send(Heard::Frame(Inbound::counted(rest, &inbound))).await;
     }
 }
 

@@ -11,7 +11,7 @@ use unstuck_wire::mcp::{self, Id, Message, RpcError, ToolResult};
 
 use super::Proxy;
 use super::lane::Place;
-use super::link::{Asks, Outbound, Unanswered};
+use super::link::{Asks, Inbound, Outbound, Unanswered};
 use super::switchboard::{Begun, Came, Delivery, Waiting, Withdrawal};
 
 /// A tool of the server, as the toolbox has it: whoever calls it asks the server.
@@ -97,7 +97,7 @@ struct Progress {
     /// Its place among all that is said to the server.
     place: Option<Place<Delivery>>,
     /// What came last, and its place among all that is said to the client.
-    came: Option<(Vec<u8>, Place<Vec<u8>>)>,
+    came: Option<(Inbound, Place<Inbound>)>,
     /// The session that the last attempt has begun.
     session: Option<String>,
 }
@@ -131,7 +131,7 @@ impl Journey {
     }
 
     /// What came last from the server, and its place among all that is said to the client.
-    pub(super) fn take_answer(&self) -> Option<(Vec<u8>, Place<Vec<u8>>)> {
+    pub(super) fn take_answer(&self) -> Option<(Inbound, Place<Inbound>)> {
         self.lock().came.take()
     }
 
@@ -163,7 +163,7 @@ impl Journey {
         given_up.came();
         match came {
             Ok(Came::Answer(frame, place)) => {
-                let read = self.read(proxy, &frame);
+                let read = self.read(proxy, &frame.frame);
                 self.lock().came = Some((frame, place));
                 read.map_err(Failed::somehow)
             }

@@ -42,7 +42,8 @@ impl<T: Send + 'static> Lane<T> {
     }
 
     /// Takes something to its place behind all that came before.
-    pub(super) fn push(&self, thing: T) {
+    pub(super) fn push(&self, thing: impl Into<T>) {
+        let thing = thing.into();
         let mut queue = self.lock();
         if queue.waiting.is_empty() {
             (self.0.way_out)(thing);
@@ -116,8 +117,8 @@ impl<T> Queue<T> {
 
 impl<T> Place<T> {
     /// Puts something there.
-    pub(super) fn fill(self, thing: T) {
-        self.lane.settle(self.number, Some(thing));
+    pub(super) fn fill(self, thing: impl Into<T>) {
+        self.lane.settle(self.number, Some(thing.into()));
     }
 }
 

@@ -2,12 +2,13 @@
 //! understands nothing of them but what its own way of transport needs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use unstuck::CancellationToken;
 use unstuck_wire::mcp::Id;
+
+use super::loads::{Load, Loads};
 
 /// Both ends of a link to a server.
 pub(crate) struct Link {
@@ -48,44 +49,40 @@ impl Outbound {
 
     /// The same, counted among all that is under way to the server.
     pub(crate) fn counted(self, all: &Arc<Loads>) -> Outbound {
-        all.bytes.fetch_add(self.frame.len(), Ordering::Relaxed);
-        Outbound { _load: Some(Load { bytes: self.frame.len(), all: Arc::clone(all) }), ..self }
+        Outbound { _load: Some(all.load(self.frame.len())), ..self }
     }
 }
 
-/// How much is under way to the server. A server that does not read holds up the client, not our memory.
-#[derive(Debug, Default)]
-pub(crate) struct Loads {
-    bytes: AtomicUsize,
-    lighter: Notify,
-}
-
+/// One frame for the client, without a line end.
 #[derive(Debug)]
-struct Load {
-    bytes: usize,
-    all: Arc<Loads>,
+pub(crate) struct Inbound {
+    pub(crate) frame: Vec<u8>,
+    /// Counts as long as it is under way; nothing for what we say ourselves.
+    load: Option<Load>,
 }
 
-impl Loads {
-    /// When so much is under way, nothing more is taken.
-    const ENOUGH: usize = 64 << 20;
+impl Inbound {
+    /// What came from the server, counted among all that does.
+    pub(crate) fn counted(frame: Vec<u8>, all: &Arc<Loads>) -> Inbound {
+        let load = Some(all.load(frame.len()));
+        Inbound { frame, load }
+    }
 
-    /// Comes back when there is room for more.
-    pub(crate) async fn room(&self) {
-        loop {
-            let lighter = self.lighter.notified();
-            if self.bytes.load(Ordering::Relaxed) < Loads::ENOUGH {
-                return;
-            }
-            lighter.await;
-        }
+    /// The frame, and what counts for it.
+    pub(crate) fn apart(self) -> (Vec<u8>, Option<Load>) {
+        (self.frame, self.load)
     }
 }
 
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.all.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.all.lighter.notify_waiters();
+impl From<Vec<u8>> for Inbound {
+    fn from(frame: Vec<u8>) -> Inbound {
+        Inbound { frame, load: None }
+    }
+}
+
+impl From<(Vec<u8>, Option<Load>)> for Inbound {
+    fn from((frame, load): (Vec<u8>, Option<Load>)) -> Inbound {
+        Inbound { frame, load }
     }
 }
 
@@ -101,8 +98,8 @@ pub(crate) struct Asks {
 /// What comes from a link.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// A frame, without its line end.
-    Frame(Vec<u8>),
+    /// A frame.
+    Frame(Inbound),
     /// Something that is no frame, and why it was let go: its beginning, for whoever looks for the cause.
     Noise { begins: String, why: Noise },
     /// An answer that is none, as far as it tells whose it was.

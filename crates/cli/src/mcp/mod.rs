@@ -12,6 +12,7 @@ mod intake;
 mod journey;
 mod lane;
 mod link;
+mod loads;
 mod notes;
 mod outlet;
 mod owed;

@@ -11,6 +11,9 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::Notify;
 
+use super::link::Inbound;
+use super::loads::Load;
+
 /// What a pipe that can be written to takes without waiting, on every system.
 pub(super) const FITS: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
@@ -36,6 +39,8 @@ struct Inner {
 #[derive(Default)]
 struct Pending {
     frames: Vec<u8>,
+    /// Each counts until it is written.
+    loads: Vec<Load>,
     /// The thread writes right now.
     is_writing: bool,
     /// Nobody reads any more.
@@ -57,7 +62,8 @@ impl Outlet {
     }
 
     /// Says a frame, now or as soon as it can be taken.
-    pub(super) fn put(&self, mut frame: Vec<u8>) {
+    pub(super) fn put(&self, said: impl Into<Inbound>) {
+        let (mut frame, load) = said.into().apart();
         frame.push(b'\n');
         let mut pending = self.lock();
         if pending.is_closed {
@@ -75,6 +81,7 @@ impl Outlet {
             true => pending.frames = frame,
             false => pending.frames.extend_from_slice(&frame),
         }
+        pending.loads.extend(load);
         self.0.filled.notify_one();
     }
 
@@ -121,16 +128,16 @@ impl Outlet {
 
     fn write_for_ever(&self) {
         loop {
-            let frames = {
+            let (frames, loads) = {
                 let mut pending = self.lock();
                 while pending.frames.is_empty() {
                     pending = self.0.filled.wait(pending).unwrap_or_else(PoisonError::into_inner);
                 }
                 pending.is_writing = true;
-                std::mem::take(&mut pending.frames)
+                (std::mem::take(&mut pending.frames), std::mem::take(&mut pending.loads))
             };
             let written = write_all(&self.0.file, &frames);
-            drop(frames);
+            drop((frames, loads));
             let mut pending = self.lock();
             pending.is_writing = false;
             pending.is_closed |= written.is_err();

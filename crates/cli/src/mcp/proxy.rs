@@ -25,7 +25,7 @@ use super::client;
 use super::intake::Intake;
 use super::journey::{Forwarded, Journey};
 use super::lane::Lane;
-use super::link::Gone;
+use super::link::{Gone, Inbound};
 use super::notes::{Closing, Happened, Notes};
 use super::outlet::Outlet;
 use super::owed::Owed;
@@ -158,7 +158,7 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
         tokio::select! {
             biased;
             () = hurry.cancelled() => break true,
-            piece = async { proxy.board.loads.room().await; intake.next().await } => match piece {
+            piece = async { proxy.board.loads.room().await; outlet.room().await; intake.next().await } => match piece {
                 Some(Piece::Frame(frame)) => proxy.heed(frame),
                 Some(Piece::TooLong(begins)) => match Glimpse::of(&begins) {
                     known if known.id.is_some() => proxy.refuse_long(&known),
@@ -362,9 +362,10 @@ impl Proxy {
             structure_is_free: known.is_some_and(|known| !known.has_output_schema),
         };
         let (came, place) = journey.take_answer().unzip();
+        let (came, load) = came.map(Inbound::apart).unzip();
         let frame = answer::frame(&id, came, &result, manner);
         match place {
-            Some(place) => place.fill(frame),
+            Some(place) => place.fill((frame, load.flatten())),
             None => self.board.say(frame),
         }
     }

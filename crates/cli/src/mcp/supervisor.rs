@@ -170,8 +170,13 @@ impl Supervisor {
 
     fn open(&self) -> Result<(Link, Option<u32>), Gone> {
         match &self.way {
-            Way::Command(command) => child::open(command, &self.hurry).map(|(link, pid)| (link, Some(pid))),
-            Way::Http(settings) => Ok((http::open((**settings).clone()), None)),
+            Way::Command(command) => {
+                let opened = child::open(command, &self.board.inbound, &self.hurry);
+                opened.map(|(link, pid)| (link, Some(pid)))
+            }
+            Way::Http(settings) => {
+                Ok((http::open((**settings).clone(), Arc::clone(&self.board.inbound)), None))
+            }
         }
     }
 
@@ -324,7 +329,7 @@ async fn ask(
     let asks = Some(Asks { id: id.clone(), method: method.to_owned(), name: None });
     to.send(Outbound::new(mcp::request(&id, method, params), asks)).ok()?;
     match told.await.ok()? {
-        Came::Answer(frame, _nothing_of_it_goes_to_the_client) => Some(frame),
+        Came::Answer(frame, _nothing_of_it_goes_to_the_client) => Some(frame.frame),
         Came::Refused(_) | Came::Lost(_) => None,
     }
 }
@@ -346,14 +351,15 @@ impl Doubts {
         }
         let (doubts, board) = (Arc::clone(self), Arc::clone(board));
         tokio::spawn(async move {
-            let before = board.heard();
+            let (before, reliefs) = (board.heard(), board.inbound.reliefs());
             doubts.heard.store(before, Ordering::SeqCst);
             let id: Id = board.name();
             let (tell, told) = oneshot::channel();
             if board.probe(&id, Waiting::Us(tell)) {
                 let answer = timeout(doubts.patience, told).await;
                 board.forget(&id);
-                if answer.is_err() && board.heard() == before {
+                // A server that is held up by the client says nothing, either.
+                if answer.is_err() && board.heard() == before && board.inbound.had_room_since(reliefs) {
                     doubts.hangs.notify_one();
                 }
             }

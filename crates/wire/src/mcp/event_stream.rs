@@ -100,6 +100,11 @@ impl EventStream {
         self.retry
     }
 
+    /// How much of an event is held that has no end yet.
+    pub fn held(&self) -> usize {
+        self.line.len() + self.data.as_ref().map_or(0, Vec::len)
+    }
+
     /// What had begun when the stream ended: some servers forget the empty line after their last event.
     pub fn rest(mut self) -> Option<Vec<u8>> {
         self.end_line().or_else(|| self.end_event())

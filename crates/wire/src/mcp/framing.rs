@@ -50,6 +50,11 @@ impl Framer {
         self.take(bytes, &mut each);
     }
 
+    /// How much of a line is held that has no end yet.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Nothing more comes. A last line without an end is one all the same.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         let rest = std::mem::take(&mut self.held);

@@ -229,7 +229,7 @@ impl Line {
     /// Hears an answer that comes as a whole.
     async fn take_whole(&self, response: Response<Incoming>, asked: &Asked) {
         let status = response.status();
-        let why = match whole(response.into_body(), self.frame_max).await {
+        let why = match whole(response.into_body(), self.frame_max, &self.inbound).await {
             Whole::Read(body) => {
                 let said = || refusal::said(&body);
                 match str::from_utf8(&body).map(|text| reading::came(text.trim_start_matches('\u{feff}'))) {

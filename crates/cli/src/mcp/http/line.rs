@@ -1,6 +1,6 @@
 //! What all that is said to a server shares: who asks, what was agreed upon, and who listens.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +22,8 @@ use super::flights::{Awaited, Flights};
 use super::naming::{self, LAST_EVENT, Marked, SESSION, Unusable, VERSION};
 use super::reading::{self, Came, Said};
 use super::room;
-use crate::mcp::link::{Gone, Heard, Noise};
+use crate::mcp::link::{Gone, Heard, Inbound, Noise};
+use crate::mcp::loads::Loads;
 
 /// So long may the farewell take.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -47,6 +48,8 @@ pub(super) struct Line {
     pub(super) flights: Flights,
     pub(super) heard: mpsc::Sender<Heard>,
     gone: mpsc::Sender<Gone>,
+    /// What is under way to who listens.
+    pub(super) inbound: Arc<Loads>,
 }
 
 /// What was agreed upon.
@@ -63,7 +66,12 @@ struct Spoken {
 pub(super) struct Unheard;
 
 impl Line {
-    pub(super) fn new(settings: HttpSettings, heard: mpsc::Sender<Heard>, gone: mpsc::Sender<Gone>) -> Line {
+    pub(super) fn new(
+        settings: HttpSettings,
+        heard: mpsc::Sender<Heard>,
+        gone: mpsc::Sender<Gone>,
+        inbound: Arc<Loads>,
+    ) -> Line {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("unstuck/", env!("CARGO_PKG_VERSION"))));
         let mut secrets = Vec::new();
@@ -95,6 +103,7 @@ impl Line {
             flights: Flights::default(),
             heard,
             gone,
+            inbound,
         }
     }
 
@@ -190,14 +199,14 @@ impl Line {
                     match reading::came(&frame) {
                         Came::Answer(id) => self.hear_answer(frame, &id).await?,
                         Came::Complaint | Came::Several(_) | Came::Other | Came::Nonsense => {
-                            self.say(Heard::Frame(on_one_line(frame))).await?;
+                            self.pass_on(frame).await?;
                         }
                     }
                 }
                 Ok(())
             }
             Came::Answer(id) => self.hear_answer(text, &id).await,
-            Came::Complaint | Came::Other | Came::Nonsense => self.say(Heard::Frame(on_one_line(text))).await,
+            Came::Complaint | Came::Other | Came::Nonsense => self.pass_on(text).await,
         }
     }
 
@@ -217,12 +226,16 @@ impl Line {
             Awaited::Tools => {}
             Awaited::Nothing => {}
         }
-        self.say(Heard::Frame(on_one_line(text))).await
+        self.pass_on(text).await
     }
 
     /// Does it answer something that is under way?
     pub(super) fn is_answer(&self, frame: &[u8]) -> bool {
         matches!(str::from_utf8(frame).map(reading::came), Ok(Came::Answer(_)))
+    }
+
+    async fn pass_on(&self, text: String) -> Result<(), Unheard> {
+        self.say(Heard::Frame(Inbound::counted(on_one_line(text), &self.inbound))).await
     }
 
     async fn say(&self, heard: Heard) -> Result<(), Unheard> {

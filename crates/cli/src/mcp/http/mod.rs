@@ -19,6 +19,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
@@ -28,9 +29,10 @@ use unstuck::CancellationToken;
 use unstuck_judge::Lang;
 
 use super::link::Link;
+use super::loads::Loads;
 use line::Line;
 
-/// How much may wait to be heard. Who does not listen holds up the servers, not our memory.
+/// How many may wait to be heard, if they are not too much together. Who does not listen holds up the servers, not our memory.
 const HEARD_MAX: usize = 64;
 
 /// Where a server is, and how it is spoken to.
@@ -64,14 +66,14 @@ impl HttpSettings {
 ///
 /// When its sender is dropped, all that is under way is let go and the session is given back; [`Link::from`] ends when that
 /// is done, within a second or so. Must be called within a runtime.
-pub(crate) fn open(settings: HttpSettings) -> Link {
+pub(crate) fn open(settings: HttpSettings, inbound: Arc<Loads>) -> Link {
     let (to, outbound) = mpsc::unbounded_channel();
     let (heard, from) = mpsc::channel(HEARD_MAX);
     let (gone, is_gone) = mpsc::channel(1);
     let over = CancellationToken::new();
     let ended = over.clone();
     tokio::spawn(async move {
-        office::run(Line::new(settings, heard, gone), outbound, is_gone).await;
+        office::run(Line::new(settings, heard, gone, inbound), outbound, is_gone).await;
         ended.cancel();
     });
     Link { to, from, over }

@@ -1,6 +1,7 @@
 //! Reads what a server sends for as long as it sends it.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use unstuck_wire::mcp::{EventStream, StreamStep};
 
 use super::client::broken_words;
 use super::line::Line;
+use crate::mcp::loads::{Growing, Loads};
 
 /// So long the end of a stream is waited for after its last word, so that the connection can be used again.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -32,6 +34,21 @@ pub(super) async fn next(body: &mut Incoming) -> Option<Result<Bytes, String>> {
     }
 }
 
+/// So long one that may go on where there is little room holds up the others, if nothing comes of it.
+const STALLED: Duration = Duration::from_secs(2);
+
+/// The next piece of a body, once there is room for it.
+async fn next_with_room(body: &mut Incoming, growing: &mut Growing) -> Option<Result<Bytes, String>> {
+    growing.room().await;
+    match timeout(STALLED, next(body)).await {
+        Ok(piece) => piece,
+        Err(_) => {
+            growing.give_way();
+            next(body).await
+        }
+    }
+}
+
 /// A body that is read as a whole.
 pub(super) enum Whole {
     Read(Vec<u8>),
@@ -40,11 +57,12 @@ pub(super) enum Whole {
 }
 
 /// Reads a body to its end, if it is not longer than allowed.
-pub(super) async fn whole(mut body: Incoming, most: usize) -> Whole {
+pub(super) async fn whole(mut body: Incoming, most: usize, inbound: &Arc<Loads>) -> Whole {
+    let mut growing = inbound.growing();
     let expected = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
     let mut read = Vec::with_capacity(expected.unwrap_or(0).min(most).min(1 << 20));
     loop {
-        match next(&mut body).await {
+        match next_with_room(&mut body, &mut growing).await {
             None => return Whole::Read(read),
             Some(Err(why)) => return Whole::Broken(why),
             Some(Ok(piece)) => {
@@ -53,6 +71,7 @@ pub(super) async fn whole(mut body: Incoming, most: usize) -> Whole {
                 if piece.len() > room {
                     return Whole::TooLong(read);
                 }
+                growing.holds(read.len());
             }
         }
     }
@@ -106,13 +125,14 @@ impl Events {
         done: impl Fn() -> bool,
     ) -> Ended {
         let mut reader = EventStream::new(self.most);
+        let mut growing = line.inbound.growing();
         let mut leaves_at = None;
         loop {
             let piece = match done() {
-                false => next(&mut body).await,
+                false => next_with_room(&mut body, &mut growing).await,
                 true => {
                     let at = *leaves_at.get_or_insert_with(|| Instant::now() + FAREWELL);
-                    match timeout_at(at, next(&mut body)).await {
+                    match timeout_at(at, next_with_room(&mut body, &mut growing)).await {
                         Ok(piece) => piece,
                         Err(_) => return Ended::Over("the stream was left".to_owned()),
                     }
@@ -126,6 +146,8 @@ impl Events {
                         match step {
                             StreamStep::Message(frame) => {
                                 self.remember(&reader);
+                                growing.holds(reader.held());
+                                growing.give_way();
                                 if line.hear(frame).await.is_err() {
                                     return Ended::Unheard;
                                 }
@@ -134,6 +156,7 @@ impl Events {
                         }
                     }
                     self.remember(&reader);
+                    growing.holds(reader.held());
                     continue;
                 }
                 Some(Err(words)) => format!("transfer closed with outstanding read data: {words}"),

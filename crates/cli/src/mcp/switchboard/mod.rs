@@ -18,7 +18,8 @@ use unstuck_wire::mcp::{self, Greeting, Id, ToolCall};
 
 use super::catalogue::Catalogue;
 use super::lane::{Lane, Place};
-use super::link::{Loads, Outbound, Unanswered};
+use super::link::{Inbound, Outbound, Unanswered};
+use super::loads::Loads;
 use super::notes::Notes;
 use super::outlet::Outlet;
 pub(super) use presence::{Handshake, Presence};
@@ -63,7 +64,7 @@ pub(super) struct ClientRequest {
 /// What came of a request of ours.
 pub(super) enum Came {
     /// The frame of an answer, and its place among all that goes to the client.
-    Answer(Vec<u8>, Place<Vec<u8>>),
+    Answer(Inbound, Place<Inbound>),
     /// One that is none, and why.
     Refused(String),
     /// There will be none.
@@ -144,7 +145,7 @@ struct State {
 pub(super) struct Switchboard {
     state: Mutex<State>,
     /// What goes to the client.
-    out: Lane<Vec<u8>>,
+    out: Lane<Inbound>,
     /// The tools have changed: whoever calls them has to know.
     pub(super) relisted: Notify,
     /// Somebody wants a server that is away.
@@ -158,6 +159,8 @@ pub(super) struct Switchboard {
     pub(super) notes: Notes,
     /// How much is under way to the server.
     pub(super) loads: Arc<Loads>,
+    /// And how much to the client.
+    pub(super) inbound: Arc<Loads>,
 }
 
 /// What the client said, as far as somebody else has to do something about it.
@@ -215,14 +218,15 @@ impl Switchboard {
                 names: 0,
                 heard: 0,
             }),
-            out: Lane::new(move |frame| outlet.put(frame)),
+            out: Lane::new(move |frame: Inbound| outlet.put(frame)),
             relisted: Notify::new(),
             wanted: Notify::new(),
             answered: Notify::new(),
             refusals: Notify::new(),
             mark,
             notes,
-            loads: Arc::default(),
+            loads: Loads::to_server(),
+            inbound: Loads::from_server(),
         })
     }
 

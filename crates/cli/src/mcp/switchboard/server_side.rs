@@ -6,12 +6,13 @@ use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, Sort, ToolL
 
 use super::presence::Presence;
 use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting, too_deep};
-use crate::mcp::link::{Noise, Unanswered};
+use crate::mcp::link::{Inbound, Noise, Unanswered};
 use crate::mcp::notes::Happened;
 
 impl Switchboard {
     /// The server said something.
-    pub(in crate::mcp) fn hear_server(&self, frame: Vec<u8>) {
+    pub(in crate::mcp) fn hear_server(&self, heard: Inbound) {
+        let (frame, load) = heard.apart();
         self.lock().heard += 1;
         if mcp::depth(&frame) > DEEPEST {
             match mcp::read(&frame) {
@@ -48,16 +49,16 @@ impl Switchboard {
                         }
                         let renamed = (request.id != id).then(|| mcp::renamed(&frame, &request.id)).flatten();
                         self.lock().in_flight.remove(&request.id);
-                        self.out.push(renamed.unwrap_or(frame));
+                        self.out.push((renamed.unwrap_or(frame), load));
                         self.answered.notify_waiters();
                     }
                     Waiting::Us(tell) => {
                         let place = self.out.reserve();
-                        let _nobody_waits_any_more = tell.send(Came::Answer(frame, place));
+                        let _nobody_waits_any_more = tell.send(Came::Answer((frame, load).into(), place));
                     }
                 }
             }
-            Message::Answer { id: None, .. } | Message::Other => self.out.push(frame),
+            Message::Answer { id: None, .. } | Message::Other => self.out.push((frame, load)),
             Message::Request { id, .. } => {
                 let is_free = self.lock().questions.is_free(&id);
                 let (name, frame) = match is_free {
@@ -65,7 +66,7 @@ impl Switchboard {
                     false => self.renamed(&id, frame),
                 };
                 self.lock().questions.ask(name, id);
-                self.out.push(frame);
+                self.out.push((frame, load));
             }
             Message::Notification { method, params } => {
                 let known_as = match &*method {
@@ -78,7 +79,7 @@ impl Switchboard {
                     _ => None,
                 };
                 let renamed = known_as.and_then(|name| mcp::cancelling(&frame, &name));
-                self.out.push(renamed.unwrap_or(frame));
+                self.out.push((renamed.unwrap_or(frame), load));
             }
             Message::Batch(parts) => {
                 let mut state = self.lock();
@@ -99,7 +100,7 @@ impl Switchboard {
                     }
                 }
                 drop(state);
-                self.out.push(frame);
+                self.out.push((frame, load));
                 self.answered.notify_waiters();
             }
             Message::Broken => self.notes.noise(excerpt(&frame), "not a message".to_owned()),

@@ -8,6 +8,7 @@ mod failures;
 mod flood;
 mod killed;
 mod leaving;
+mod load;
 mod memory;
 mod names;
 #[cfg(target_os = "linux")]

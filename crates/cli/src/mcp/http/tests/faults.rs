@@ -148,7 +148,7 @@ fn lost(url: &str) -> Talk {
     let mut settings = HttpSettings::new(url.parse().unwrap());
     settings.connect_limit = Duration::from_millis(500);
     Talk {
-        link: open(settings),
+        link: open(settings, crate::mcp::loads::Loads::from_server()),
         url: url.to_owned(),
         seen: Default::default(),
         connections: Default::default(),

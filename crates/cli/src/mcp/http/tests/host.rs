@@ -12,6 +12,7 @@ use unstuck_wire::mcp::Id;
 
 use super::super::{HttpSettings, open};
 use crate::mcp::link::{Asks, Heard, Link, Noise, Outbound};
+use crate::mcp::loads::Loads;
 
 /// One request that came to the server.
 #[derive(Debug, Clone)]
@@ -96,7 +97,7 @@ pub(super) async fn talk_with(
     let mut settings = HttpSettings::new(url.parse().unwrap());
     settings.connect_limit = Duration::from_secs(2);
     set(&mut settings);
-    Talk { link: open(settings), url, seen, connections }
+    Talk { link: open(settings, Loads::from_server()), url, seen, connections }
 }
 
 async fn serve(
@@ -263,7 +264,7 @@ impl Talk {
 /// What was heard, in one line.
 fn told(heard: Heard) -> String {
     match heard {
-        Heard::Frame(frame) => String::from_utf8(frame).unwrap(),
+        Heard::Frame(frame) => String::from_utf8(frame.frame).unwrap(),
         Heard::Noise { begins, why } => {
             let why = match why {
                 Noise::TooLong { most } => format!("too long for {most}"),
