@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{LIMIT, peer};
+use super::client::{Client, LIMIT, peer, seen_calls, wait_for, with_setting};
 use crate::world::World;
 
 /// The size of what is large, and how often it comes.
@@ -116,6 +116,34 @@ fn large_answers_wait_for_a_client_that_does_not_read() {
     assert!(client.writes(asked(TIMES, "tools/call", &big), LIMIT));
     client.needs_at_most(MOST);
     client.reads(TIMES, is_large);
+}
+
+#[test]
+fn a_server_that_is_held_up_is_not_taken_for_one_that_hangs() {
+    let world = with_setting(World::empty(), "hangs-after", "1s");
+    let mut client = Deaf::start(&world, &["--timeout", "2s", "--retries", "0", "--", &peer()]);
+    let tide = json!({ "megabytes": LARGE / 1_000_000 });
+    let calls = asked(8, "tools/call", &json!({ "name": "big", "arguments": tide }));
+    assert!(client.writes(calls, LIMIT));
+    client.needs_at_most(MOST);
+    client.reads(8, |line| line.contains("\"id\""));
+    drop(client);
+    let log = world.run(&["log", "--json", "--last", "200"], "");
+    assert!(log.stdout().contains("timed out") && !log.stdout().contains("server:unresponsive"), "{log}");
+}
+
+#[test]
+#[ignore = "it takes long without optimization"]
+fn large_failures_that_wait_to_be_tried_again_hold_up_nobody() {
+    let world = World::empty();
+    let mut client = Client::ready(&world, &["--deadline", "5m"], &[]);
+    let text = format!("503 Service Unavailable. Retry-After: 60\n{}", "x".repeat(9_000_000));
+    for key in ["a", "b", "c", "d"] {
+        client.send_call("flaky_read", json!({ "key": key, "times": 1, "text": text }));
+    }
+    wait_for("a call does not arrive", || seen_calls(&world, "flaky_read").len() == 4);
+    assert_eq!(client.works("echo", json!({ "text": "a" })), "a");
+    assert!(client.aside.is_empty(), "{} are answered", client.aside.len());
 }
 
 #[test]
