@@ -96,7 +96,9 @@ pub(super) struct Journey {
 struct Progress {
     /// Its place among all that is said to the server.
     place: Option<Place<Delivery>>,
-    /// What came last, and its place among all that is said to the client.
+    /// Which attempt it is.
+    attempt: u32,
+    /// What came of it, and its place among all that is said to the client.
     came: Option<(Inbound, Place<Inbound>)>,
     /// The session that the last attempt has begun.
     session: Option<String>,
@@ -135,11 +137,20 @@ impl Journey {
         self.lock().came.take()
     }
 
+    /// It is sent again: what came before is not the answer, and nobody waits behind it.
+    pub(super) fn set_aside_before(&self, attempt: u32) {
+        let mut progress = self.lock();
+        // Whoever tells us may be late.
+        if progress.attempt < attempt {
+            progress.came = None;
+        }
+    }
+
     /// Sends it to the server, and waits for what comes of it.
     async fn attempt(&self, proxy: &Arc<Proxy>, number: u32) -> Result<Value, Failed> {
         let (place, session) = {
             let mut progress = self.lock();
-            progress.came = None;
+            (progress.attempt, progress.came) = (number, None);
             (progress.place.take(), progress.session.clone())
         };
         let (name, frame) = match number {

@@ -468,8 +468,7 @@ impl Hook for Announcer {
     async fn retrying(&self, call: Arc<CallInfo>, next: Next) {
         let Some(proxy) = self.0.upgrade() else { return };
         let Some(journey) = proxy.journey(call.id().as_str()) else { return };
-        // What came is not the answer, and nobody waits behind it.
-        drop(journey.take_answer());
+        journey.set_aside_before(next.attempt);
         let Some(token) = journey.token.clone() else { return };
         let (retry, of) = (next.attempt.saturating_sub(1), next.of.saturating_sub(1));
         let seconds = (next.wait.as_secs_f64() * 10.0).ceil() / 10.0;
