@@ -9,6 +9,8 @@ mod alerts;
 mod allow;
 mod bad_input;
 mod checks;
+#[cfg(target_os = "linux")]
+mod clock;
 mod config;
 mod demo;
 mod diagnose_jsonl;

@@ -1,12 +1,13 @@
 //! What can go wrong around a command that is run: nothing to read, nowhere to write, a full disk, a clock that jumps.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+#[cfg(target_os = "linux")]
+use crate::clock::clock;
 use crate::world::{Said, World};
 
 /// The JSON that comes last on standard error.
@@ -107,42 +108,15 @@ fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
-/// Makes every look at the time of day differ by hours from the one before, in both directions.
-const JUMPING_CLOCK: &str = "
-#define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
-static long jump(void) { static long looks; return ++looks % 2 ? 7200 : -3600; }
-int clock_gettime(clockid_t clock, struct timespec *time) {
-    long failed = syscall(SYS_clock_gettime, clock, time);
-    if (!failed && clock == CLOCK_REALTIME) time->tv_sec += jump();
-    return failed;
-}
-int gettimeofday(struct timeval *time, void *zone) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    time->tv_sec = now.tv_sec;
-    time->tv_usec = now.tv_nsec / 1000;
-    return 0;
-}
-";
-
-/// Builds it with the C compiler that links our own programs.
-fn jumping_clock(folder: &Path) -> std::path::PathBuf {
-    let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
-    fs::write(&source, JUMPING_CLOCK).unwrap();
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
-    assert!(built.unwrap().success());
-    library
-}
+/// Every look at it differs by hours from the one before, in both directions.
+#[cfg(target_os = "linux")]
+const JUMPING: &str = "static long ahead(void) { static long looks; return ++looks % 2 ? 7200 : -3600; }";
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_clock_that_jumps_changes_no_wait_no_limit_and_no_time_that_something_took() {
     let world = World::empty();
-    let clock = jumping_clock(&world.path(""));
+    let clock = clock(&world.path(""), JUMPING);
     let run = |words: &[&str]| {
         let begun = Instant::now();
         let mut command = world.command(&[&["run", "--json", "--idempotent"], words].concat());

@@ -1,23 +1,15 @@
 //! After a pause somebody else has had the word, and a run that was halted may go on.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::client::{Client, peer};
+use crate::clock::clock;
 use crate::world::World;
 
-/// Makes the time of day run ahead by as many seconds as a file says.
-const CLOCK: &str = r#"
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
+/// As many seconds as a file says.
+const AHEAD: &str = r#"
 static long ahead(void) {
     char said[32] = "0";
     const char *path = getenv("CLOCK_AHEAD");
@@ -28,35 +20,13 @@ static long ahead(void) {
         close(file);
     }
     return atol(said);
-}
-int clock_gettime(clockid_t clock, struct timespec *time) {
-    long failed = syscall(SYS_clock_gettime, clock, time);
-    if (!failed && clock == CLOCK_REALTIME) time->tv_sec += ahead();
-    return failed;
-}
-int gettimeofday(struct timeval *time, void *zone) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    time->tv_sec = now.tv_sec;
-    time->tv_usec = now.tv_nsec / 1000;
-    return 0;
-}
-"#;
-
-/// Builds it with the C compiler that links our own programs.
-fn clock(world: &World) -> PathBuf {
-    let (source, library) = (world.path("clock.c"), world.path("clock.so"));
-    fs::write(&source, CLOCK).unwrap();
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
-    assert!(built.unwrap().success());
-    library
-}
+}"#;
 
 #[test]
 fn a_run_that_was_halted_goes_on_after_a_minute_without_a_call() {
     let world = World::empty().with("ahead", "0");
     let mut command = world.command(&["mcp", "--name", "peer", "--", &peer()]);
-    command.env("LD_PRELOAD", clock(&world)).env("CLOCK_AHEAD", world.path("ahead"));
+    command.env("LD_PRELOAD", clock(&world.path(""), AHEAD)).env("CLOCK_AHEAD", world.path("ahead"));
     let mut client = Client::by(command);
     client.introduce("tester");
     client.ask("tools/list", json!({}));
