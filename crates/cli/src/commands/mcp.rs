@@ -17,11 +17,6 @@ use crate::mcp::{self, Agents, Chronicle, HttpSettings, Remembers, ServerCommand
 use crate::ui::Ui;
 use crate::{attempts, lines};
 
-/// What the name of an option has in it whose value nobody else may know.
-const SECRETS: [&str; 6] = ["token", "key", "secret", "password", "auth", "credential"];
-/// What stands in the place of such a value.
-const REDACTED: &str = "[redacted:argument]";
-
 /// Stand in front of an MCP server and make the calls of its tools self-correcting
 ///
 /// Replace the server's command in the configuration of the agent by this one. Everything that client and server say to each
@@ -105,7 +100,7 @@ fn agent_retries(text: &str) -> Result<(String, u8), String> {
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &McpArgs) -> Result<ExitStatus, CommandError> {
     let name = args.name.clone().unwrap_or_else(|| match &args.url {
         Some(url) => url.host().unwrap_or("server").to_owned(),
-        None => named_by(&args.command),
+        None => mcp::named_by(&args.command),
     });
     let ladder = cellar.settings.ladder();
     let modes = cellar.modes();
@@ -173,42 +168,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &McpArgs) -> Result<ExitSt
 fn shown(args: &McpArgs) -> String {
     match &args.url {
         Some(url) => host_of(&url.to_string()),
-        None => lines::quoted(&without_secrets(&args.command)),
-    }
-}
-
-/// The words of a command, without the values that their names call secret. What tells a secret by itself is looked for by
-/// whoever keeps the line.
-fn without_secrets(command: &[OsString]) -> Vec<String> {
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        SECRETS.iter().any(|word| name.contains(word))
-    };
-    let is_name = |text: &str| text.chars().all(|sign| sign.is_ascii_alphanumeric() || "-_.".contains(sign));
-    let mut before = String::new();
-    let mut shown = Vec::new();
-    for word in command {
-        let word = word.to_string_lossy().into_owned();
-        let named = word.split_once('=').filter(|(name, _)| is_name(name));
-        shown.push(match (&*before, named) {
-            ("-H" | "--header", _) => without_value(&word),
-            (_, Some(("--header", value))) => format!("--header={}", without_value(value)),
-            (_, Some((name, _))) if is_secret(name) => format!("{name}={REDACTED}"),
-            (option, _) if option.starts_with("--") && is_secret(option) && !word.starts_with('-') => {
-                REDACTED.to_owned()
-            }
-            (_, _) => word.clone(),
-        });
-        before = if word.contains('=') { String::new() } else { word };
-    }
-    shown
-}
-
-/// A header without what it says.
-fn without_value(header: &str) -> String {
-    match header.split_once(':') {
-        Some((name, _)) => format!("{name}: {REDACTED}"),
-        None => REDACTED.to_owned(),
+        None => lines::quoted(&mcp::without_secrets(&args.command)),
     }
 }
 
@@ -224,91 +184,4 @@ fn headers(args: &McpArgs) -> Result<Vec<(HeaderName, HeaderValue)>, CommandErro
         Ok((name, value))
     };
     bearer.chain(named).map(read).collect()
-}
-
-/// What a server is called by its command: the first word that looks like the name of a program, and not like an option, its
-/// value, a variable, or what only starts others.
-fn named_by(command: &[OsString]) -> String {
-    let words = without_secrets(command).into_iter().filter(|word| !word.contains(REDACTED));
-    let launchers = [
-        "npx", "uvx", "uv", "node", "python", "python3", "bunx", "bun", "deno", "docker", "sh", "bash",
-        "run", "tool", "exec", "cmd",
-    ];
-    let stem = |word: String| {
-        let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
-        let last = last.split('@').next().unwrap_or(last);
-        last.trim_end_matches(".js").trim_end_matches(".py").trim_end_matches(".exe").to_owned()
-    };
-    let is_variable =
-        |word: &str| word.contains('=') || !word.contains(|sign: char| sign.is_ascii_lowercase());
-    let mut names = words
-        .filter(|word| !word.starts_with('-') && !is_variable(word))
-        .map(stem)
-        .filter(|word| !word.is_empty());
-    names.find(|word| !launchers.contains(&&**word)).unwrap_or_else(|| "server".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_named_by_the_first_word_that_is_its_own() {
-        let check = |command: &str, expected: &str| {
-            let words: Vec<OsString> = command.split(' ').map(OsString::from).collect();
-            assert_eq!(named_by(&words), expected, "{command}");
-        };
-        check("tide-server", "tide-server");
-        check("/opt/tide/bin/tide-server --port 7", "tide-server");
-        check("docker run -i --rm mcp/fetch", "fetch");
-        check(
-            "docker run -i --rm -e GITHUB_TOKEN ghcr.example/github/github-mcp-server",
-            "github-mcp-server",
-        );
-        check("docker run -i --rm -e LEVEL=debug mcp/time --local", "time");
-        check("npx -y @modelcontextprotocol/server-filesystem .", "server-filesystem");
-        check("npx -y @modelcontextprotocol/server-filesystem@2025.8.21 .", "server-filesystem");
-        check("npx --yes tide-mcp@latest", "tide-mcp");
-        check("/usr/local/bin/npx -y tide-mcp", "tide-mcp");
-        check("uvx mcp-server-git --repository .", "mcp-server-git");
-        check("uv tool run mcp-server-git", "mcp-server-git");
-        check("uv run --directory /srv/weather weather.py", "weather");
-        check("python3 -m mcp_server_time", "mcp_server_time");
-        check("/usr/bin/python3 -u server.py", "server");
-        check("node /srv/tide/tide.js", "tide");
-        check("deno run -A npm:@scope/tide", "tide");
-        check("bunx tide", "tide");
-        check("TIDE_TOKEN=1 tide", "tide");
-        check("sh", "server");
-        check("-", "server");
-    }
-
-    #[test]
-    fn no_server_is_called_by_a_secret() {
-        let check = |command: &str, expected: &str| {
-            let command: Vec<OsString> = command.split(' ').map(OsString::from).collect();
-            assert_eq!(named_by(&command), expected);
-        };
-        check("npx -y @scope/server-tide@1.2 .", "server-tide");
-        check("npx --auth-token lowtide server-tide", "server-tide");
-        check("npx --auth-token lowtide", "server");
-    }
-
-    #[test]
-    fn what_is_kept_of_a_command_has_no_value_that_is_called_secret() {
-        let check = |command: &str, expected: &str| {
-            let command: Vec<OsString> = command.split('|').map(OsString::from).collect();
-            let shown = without_secrets(&command).join("|").replace(REDACTED, "***");
-            assert_eq!(shown, expected);
-        };
-        check("npx|-y|server|.", "npx|-y|server|.");
-        check("s|--api-key|a|b", "s|--api-key|***|b");
-        check("s|--api-key|--verbose|b", "s|--api-key|--verbose|b");
-        check("s|--accessToken=a|b", "s|--accessToken=***|b");
-        check("env|TIDE_PASSWORD=a=b|s", "env|TIDE_PASSWORD=***|s");
-        check("docker|run|-e|TIDE_SECRET=a|s", "docker|run|-e|TIDE_SECRET=***|s");
-        check("s|--auth=a|b|--credentials|c", "s|--auth=***|b|--credentials|***");
-        check("s|-H|X-Tide: a|--header|ebb|--header=B:c", "s|-H|X-Tide: ***|--header|***|--header=B: ***");
-        check("s|a key=b|--tide|key", "s|a key=b|--tide|key");
-    }
 }
