@@ -62,7 +62,7 @@ impl ParsedCall<'_> {
     pub fn nature(&self) -> Nature {
         match &self.script {
             Some(script) => script::nature(script),
-            None => tool_traits(self.call).nature,
+            None => self.traits().nature,
         }
     }
 
@@ -70,7 +70,7 @@ impl ParsedCall<'_> {
     pub fn moves_world(&self) -> bool {
         match &self.script {
             Some(script) => script::moves_world(script),
-            None => tool_traits(self.call).moves_world,
+            None => self.traits().moves_world,
         }
     }
 
@@ -78,8 +78,12 @@ impl ParsedCall<'_> {
     pub fn waits(&self) -> bool {
         match &self.script {
             Some(script) => script::waits(script),
-            None => tool_traits(self.call).poller,
+            None => self.traits().poller,
         }
+    }
+
+    fn traits(&self) -> &Traits {
+        self.traits.get_or_init(|| tool_traits(self.call))
     }
 
     /// See [`targets`].

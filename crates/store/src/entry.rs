@@ -134,7 +134,7 @@ pub struct Asked {
 impl Asked {
     /// Reads a call, and cleans it.
     pub fn new(cleaner: &Cleaner, bounds: &Bounds, who: Who, key: &str, call: &Call) -> Asked {
-        let mut sight = see::sight(call);
+        let (mut sight, [call_print, intent_print]) = see::sight_and_prints(call);
         let secrets = secrets_of(cleaner, &call.input);
         let label = cleaner.line(&secrets.cut(&sight.label), LINE_MAX);
         let tool = cleaner.name(&call.tool, NAME_MAX);
@@ -155,8 +155,8 @@ impl Asked {
             user_spoke: false,
             sender: Sender::Agent,
             sight,
-            call_print: fingerprint::call(call),
-            intent_print: fingerprint::intent(call),
+            call_print,
+            intent_print,
             secrets,
         }
     }
@@ -167,10 +167,9 @@ impl Asked {
     #[must_use]
     pub fn compared_as(mut self, call: &Call) -> Asked {
         // What it does and touches is still its own.
-        let Sight { exact, intent, approach, .. } = see::sight(call);
+        let (Sight { exact, intent, approach, .. }, prints) = see::sight_and_prints(call);
         self.sight = Sight { exact, intent, approach, ..self.sight };
-        self.call_print = fingerprint::call(call);
-        self.intent_print = fingerprint::intent(call);
+        [self.call_print, self.intent_print] = prints;
         self
     }
 

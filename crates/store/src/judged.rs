@@ -74,7 +74,8 @@ impl Told<'_> {
     pub fn judged(self, cleaner: &Cleaner, bounds: &Bounds, lang: Lang) -> (Ended, Report) {
         let call = &self.observation.call;
         let nature = self.nature.unwrap_or_else(|| nature::of(call));
-        let mut report = Report::knowing(self.diagnosis, call, nature, lang);
+        let prints = [&self.asked.call_print, &self.asked.intent_print].map(Clone::clone);
+        let mut report = Report::knowing(self.diagnosis, call, nature, prints, lang);
         let mut ended = Ended::new(cleaner, bounds, self.asked, self.observation, self.said_ok, &report);
         ended.took_ms = self.took_ms.map(|took| took.min(LONGEST_CALL_MS));
         ended.retry = self.resend.map(|resend| RetryAsk {

@@ -5,7 +5,8 @@ use crate::time;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
-use unstuck_judge::nature::{self, Nature};
+use unstuck_judge::nature::Nature;
+use unstuck_judge::shell::ParsedCall;
 use unstuck_judge::{Again, Aliases, Call, Diagnosis, Lang, Verdict};
 
 /// A diagnosis with everything that follows from it.
@@ -26,11 +27,19 @@ pub struct Report {
 impl Report {
     /// Draws all conclusions from a diagnosis of `call`. Secrets in what it quotes are cut out here, before anyone sees them.
     pub fn new(diagnosis: Diagnosis, call: &Call, lang: Lang) -> Report {
-        Report::knowing(diagnosis, call, nature::of(call), lang)
+        let parsed = ParsedCall::of(call);
+        let (call_print, intent_print) = fingerprint::call_and_intent(&parsed);
+        Report::knowing(diagnosis, call, parsed.nature(), [call_print, intent_print], lang)
     }
 
-    /// The same where somebody knows what the call does to the world.
-    pub fn knowing(mut diagnosis: Diagnosis, call: &Call, nature: Nature, lang: Lang) -> Report {
+    /// The same where somebody knows what the call does to the world, and what names it and its intent.
+    pub fn knowing(
+        mut diagnosis: Diagnosis,
+        call: &Call,
+        nature: Nature,
+        [call_print, intent_print]: [Fingerprint; 2],
+        lang: Lang,
+    ) -> Report {
         for quoted in diagnosis.evidence.iter_mut().map(|found| &mut found.text).chain(&mut diagnosis.subject)
         {
             *quoted = redact(quoted).into_owned();
@@ -41,7 +50,7 @@ impl Report {
         Report {
             aliases: Aliases::of(&diagnosis, &verdict),
             recommendations: diagnosis.recommendations(lang),
-            prints: [fingerprint::call(call), fingerprint::intent(call), cause],
+            prints: [call_print, intent_print, cause],
             verdict,
             diagnosis,
         }

@@ -55,7 +55,12 @@ const SHELL_COSMETIC: &[&str] = &[
 
 /// Names the exact call.
 pub fn call(call: &Call) -> Fingerprint {
-    Fingerprint::of("c1", &[call.tool.as_bytes(), &canonical(&stripped(call))])
+    of_stripped(call, &stripped(call))
+}
+
+/// The same of a call whose input has been stripped already.
+pub(super) fn of_stripped(call: &Call, stripped: &Value) -> Fingerprint {
+    Fingerprint::of("c1", &[call.tool.as_bytes(), &canonical(stripped)])
 }
 
 /// RFC 8785 form of a value.

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::Fingerprint;
-use super::call::{canonical, stripped, without};
+use super::call::{canonical, of_stripped, stripped, without};
 use crate::Call;
-use crate::nature::{self, Nature, commands};
+use crate::nature::{Nature, commands};
 use crate::shell::{Command, Flow, Join, ParsedCall, Role, Script};
 
 /// Flags that change what is shown and not what is done.
@@ -141,25 +141,33 @@ pub fn intent(call: &Call) -> Fingerprint {
 
 /// The same of a call whose line has been read already.
 pub fn intent_of(parsed: &ParsedCall<'_>) -> Fingerprint {
-    let call = parsed.call;
+    named(parsed, || stripped(parsed.call))
+}
+
+/// Names the exact call, and what it is meant to do: both for little more than one of them.
+pub fn call_and_intent(parsed: &ParsedCall<'_>) -> (Fingerprint, Fingerprint) {
+    let stripped = stripped(parsed.call);
+    (of_stripped(parsed.call, &stripped), named(parsed, || stripped))
+}
+
+/// Names what a call is meant to do, by its line or by its `stripped` input.
+fn named(parsed: &ParsedCall<'_>, stripped: impl FnOnce() -> Value) -> Fingerprint {
     let meant = parsed.script.as_ref().map(meant_by_script).unwrap_or_default();
     if meant.is_empty() {
-        Fingerprint::of(
-            "i1",
-            &[b"tool", call.tool.to_lowercase().as_bytes(), &canonical(&meant_by_input(call))],
-        )
+        let tool = parsed.call.tool.to_lowercase();
+        Fingerprint::of("i1", &[b"tool", tool.as_bytes(), &canonical(&meant_by_input(parsed, stripped()))])
     } else {
         // All shells are one here: it does not matter by which door a line went in.
         Fingerprint::of("i1", &[b"shell", meant.as_bytes()])
     }
 }
 
-/// The input without what only changes the form of the answer.
-fn meant_by_input(call: &Call) -> Value {
-    match stripped(call) {
+/// A stripped input without what only changes the form of the answer.
+fn meant_by_input(parsed: &ParsedCall<'_>, stripped: Value) -> Value {
+    match stripped {
         Value::Object(fields) => {
             let seeks = SOUGHT.iter().any(|field| fields.contains_key(*field));
-            let looks = nature::of(call) == Nature::ReadOnly;
+            let looks = parsed.nature() == Nature::ReadOnly;
             let mut fields = match (seeks, looks) {
                 (true, _) => without(fields, REPLACEMENTS),
                 (false, true) => keep_some(fields),

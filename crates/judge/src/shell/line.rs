@@ -1,11 +1,13 @@
 //! The command line of a call, whatever the agent calls its shell and the field it sends the line in.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use serde_json::Value;
 
 use super::{Join, Script};
 use crate::Call;
+use crate::nature::commands::Traits;
 use crate::nature::object;
 
 /// Words in a tool's name that make it a shell.
@@ -49,12 +51,15 @@ pub struct ParsedCall<'a> {
     pub call: &'a Call,
     /// What its line says; nothing if its tool is no shell.
     pub script: Option<Script>,
+    /// What is known of a tool that is no shell, once somebody asked.
+    pub(crate) traits: OnceCell<Traits>,
 }
 
 impl<'a> ParsedCall<'a> {
     /// Reads the line of a call.
     pub fn of(call: &'a Call) -> ParsedCall<'a> {
-        ParsedCall { call, script: line(call).map(|line| Script::parse(&line)) }
+        let script = line(call).map(|line| Script::parse(&line));
+        ParsedCall { call, script, traits: OnceCell::new() }
     }
 
     /// The call without a last `&`: whether somebody waits for it does not change what it does.

@@ -1,5 +1,7 @@
 //! Reads a result: did it fail, by what, and what does it say of the thing looked at?
 
+use memchr::memchr_iter;
+
 use super::{OUR_MARK, names, stopped};
 use crate::call::{Call, Observation};
 use crate::diagnose::Diagnosis;
@@ -167,8 +169,12 @@ fn is_green(text: &str) -> bool {
 
 fn contains_word(text: &str, word: &str) -> bool {
     let letter = |sign: Option<char>| sign.is_some_and(|sign| sign.is_alphanumeric());
-    text.match_indices(word).any(|(at, _)| {
-        !letter(text[..at].chars().next_back()) && !letter(text[at + word.len()..].chars().next())
+    let Some(first) = word.bytes().next() else { return false };
+    // Texts are short and words are many: to prepare a search for each costs more than to search.
+    memchr_iter(first, text.as_bytes()).any(|at| {
+        text[at..].starts_with(word)
+            && !letter(text[..at].chars().next_back())
+            && !letter(text[at + word.len()..].chars().next())
     })
 }
 

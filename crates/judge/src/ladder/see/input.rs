@@ -1,6 +1,8 @@
 //! The arguments of a call without what is cosmetic in them.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use serde_json::Value;
 
 use crate::call::Call;
 use crate::ladder::preset;
@@ -8,30 +10,38 @@ use crate::ladder::sight::{Dir, Print};
 use crate::shell::{self, ParsedCall};
 
 /// The call with its paths tidied, and with one way to write "nothing".
-pub(super) fn plainer(call: &Call) -> Call {
-    let Value::Object(fields) = &call.input else { return call.clone() };
-    let plain = fields.iter().map(|(field, value)| {
-        let value = match value {
-            Value::String(text) if text.is_empty() => Value::Null,
-            Value::String(text) if names_path(field) => Value::String(tidy(text)),
-            Value::Object(inner) if inner.is_empty() => Value::Null,
-            Value::Array(items) if items.is_empty() => Value::Null,
-            other => other.clone(),
-        };
+pub(super) fn plainer(call: &Call) -> Cow<'_, Call> {
+    let Value::Object(fields) = &call.input else { return Cow::Borrowed(call) };
+    let plainer = |(field, value): (&String, &Value)| match value {
+        Value::String(text) if text.is_empty() => Some(Value::Null),
+        Value::String(text) if names_path(field) => Some(Value::String(tidy(text))).filter(|it| it != value),
+        Value::Object(inner) if inner.is_empty() => Some(Value::Null),
+        Value::Array(items) if items.is_empty() => Some(Value::Null),
+        _ => None,
+    };
+    let plain: Vec<Option<Value>> = fields.iter().map(plainer).collect();
+    if plain.iter().all(Option::is_none) {
+        return Cow::Borrowed(call);
+    }
+    let plain = fields.iter().zip(plain).map(|((field, value), plain)| {
+        let value = plain.unwrap_or_else(|| value.clone());
         (field.clone(), value)
     });
-    Call::new(call.tool.clone(), Value::Object(plain.collect()))
+    Cow::Owned(Call::new(call.tool.clone(), Value::Object(plain.collect())))
 }
 
 /// The call without arguments that only say why, as long as something is left.
-pub(super) fn without_prose(call: &Call) -> Call {
-    let Value::Object(fields) = &call.input else { return call.clone() };
-    let kept: Map<String, Value> = fields
-        .iter()
-        .filter(|(field, _)| !is_prose(field))
-        .map(|(field, value)| (field.clone(), value.clone()))
-        .collect();
-    if kept.is_empty() { call.clone() } else { Call::new(call.tool.clone(), Value::Object(kept)) }
+pub(super) fn without_prose(call: &Call) -> Cow<'_, Call> {
+    let Value::Object(fields) = &call.input else { return Cow::Borrowed(call) };
+    let kept = || fields.iter().filter(|(field, _)| !is_prose(field));
+    match kept().count() {
+        0 => Cow::Borrowed(call),
+        count if count == fields.len() => Cow::Borrowed(call),
+        _ => {
+            let kept = kept().map(|(field, value)| (field.clone(), value.clone()));
+            Cow::Owned(Call::new(call.tool.clone(), Value::Object(kept.collect())))
+        }
+    }
 }
 
 /// Which arguments are given at all. To leave out an argument is a real change, to leave it empty another way is not.

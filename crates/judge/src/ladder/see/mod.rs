@@ -8,11 +8,13 @@ mod stopped;
 pub use ending::ending;
 pub(crate) use stopped::needed_commands;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::sight::{Manner, Print, Sight, Speaker};
 use crate::call::Call;
-use crate::fingerprint;
+use crate::fingerprint::{self, Fingerprint};
 use crate::nature;
 use crate::shell::{self, ParsedCall};
 
@@ -27,7 +29,13 @@ const LABEL_WORDS: usize = 100;
 
 /// Reads a call.
 pub fn sight(call: &Call) -> Sight {
+    sight_and_prints(call).0
+}
+
+/// Reads a call, and names it and what it is meant to do.
+pub fn sight_and_prints(call: &Call) -> (Sight, [Fingerprint; 2]) {
     let parsed = ParsedCall::of(call);
+    let (call_print, intent_print) = fingerprint::call_and_intent(&parsed);
     let script = parsed.script.as_ref();
     let targets: Vec<String> =
         parsed.targets().into_iter().take(LISTED).map(|path| input::tidy(&path)).collect();
@@ -43,7 +51,11 @@ pub fn sight(call: &Call) -> Sight {
     let dir = input::dir(&parsed);
     let plain = input::plainer(call);
     let fields = input::field_names(&call.input);
-    let exact = Print::of(&["exact", fingerprint::call(&plain).as_str(), &fields]);
+    let plain_print = match &plain {
+        Cow::Borrowed(_) => Cow::Borrowed(&call_print),
+        Cow::Owned(plain) => Cow::Owned(fingerprint::call(plain)),
+    };
+    let exact = Print::of(&["exact", plain_print.as_str(), &fields]);
     // What a look asks is all there is to it, filters and pages included; a variant of it is another question.
     let intent = match (speaker, manner) {
         (Speaker::Shell, Manner::Looks) => exact,
@@ -51,10 +63,14 @@ pub fn sight(call: &Call) -> Sight {
             Print::of(&["intent", fingerprint::intent_of(&parsed.in_foreground()).as_str()])
         }
         (Speaker::Tool, _) => {
-            Print::of(&["intent", fingerprint::intent(&input::without_prose(&plain)).as_str(), &fields])
+            let meant = match (&plain, input::without_prose(&plain)) {
+                (Cow::Borrowed(_), Cow::Borrowed(_)) => Cow::Borrowed(&intent_print),
+                (_, other) => Cow::Owned(fingerprint::intent(&other)),
+            };
+            Print::of(&["intent", meant.as_str(), &fields])
         }
     };
-    Sight {
+    let sight = Sight {
         label: label(call, &approach),
         tool_name: call.tool.clone(),
         tool: Print::of(&["tool", &call.tool]),
@@ -71,7 +87,8 @@ pub fn sight(call: &Call) -> Sight {
         polls,
         waits,
         trivial,
-    }
+    };
+    (sight, [call_print, intent_print])
 }
 
 /// The call in one line: a command line as it was written, a request as its method and address, of other tools what they are
