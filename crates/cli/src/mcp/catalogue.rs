@@ -2,6 +2,7 @@
 //! client may know it from elsewhere.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 use unstuck_wire::mcp::{Hints, ListedTool, ToolList};
@@ -15,7 +16,7 @@ const UNLISTED_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
     /// By the server's own name.
-    tools: BTreeMap<String, Known>,
+    tools: BTreeMap<String, Arc<Known>>,
     /// The names that are taken in the toolbox.
     shelved: HashSet<String>,
     /// The pages of a list that is not complete yet, and where the next one begins.
@@ -69,7 +70,7 @@ impl Catalogue {
                 has_output_schema: tool.has_output_schema,
                 hints: tool.hints,
             };
-            self.tools.insert(tool.name, known);
+            self.tools.insert(tool.name, Arc::new(known));
         }
         self.is_whole = true;
         self.version += 1;
@@ -95,7 +96,7 @@ impl Catalogue {
     }
 
     /// The tool of a name. One that a complete list does not have is none; of one that nobody listed nothing is known.
-    pub(super) fn find(&mut self, name: &str) -> Option<&Known> {
+    pub(super) fn find(&mut self, name: &str) -> Option<&Arc<Known>> {
         if !self.tools.contains_key(name) {
             if self.is_whole || self.tools.len() >= UNLISTED_MAX {
                 return None;
@@ -106,7 +107,7 @@ impl Catalogue {
                 has_output_schema: true,
                 hints: Hints::default(),
             };
-            self.tools.insert(name.to_owned(), known);
+            self.tools.insert(name.to_owned(), Arc::new(known));
             self.version += 1;
         }
         self.tools.get(name)
@@ -119,7 +120,7 @@ impl Catalogue {
 
     /// All that are known, by the server's own names.
     pub(super) fn all(&self) -> impl Iterator<Item = (&String, &Known)> {
-        self.tools.iter()
+        self.tools.iter().map(|(name, known)| (name, &**known))
     }
 
     /// A name that the toolbox takes, and that no other tool has there.

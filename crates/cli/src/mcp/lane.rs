@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So long a reserved place holds up what comes after it. Whoever needs longer has lost its turn, not its say.
+/// So long, and at most twice as long, a reserved place holds up what comes after it. Whoever needs longer has lost its turn, not
+/// its say.
 const TURN: Duration = Duration::from_millis(100);
 
 /// A queue with places that are reserved. All clones are the same one.
@@ -21,6 +22,8 @@ struct Queue<T> {
     /// Nothing stands for a place that is reserved.
     waiting: VecDeque<(u64, Option<T>)>,
     next: u64,
+    /// Somebody looks that nobody holds up the others.
+    is_watched: bool,
 }
 
 /// A reserved place. Whoever drops it gives it up.
@@ -37,7 +40,7 @@ impl<T> Clone for Lane<T> {
 
 impl<T: Send + 'static> Lane<T> {
     pub(super) fn new(way_out: impl Fn(T) + Send + Sync + 'static) -> Lane<T> {
-        let queue = Mutex::new(Queue { waiting: VecDeque::new(), next: 0 });
+        let queue = Mutex::new(Queue { waiting: VecDeque::new(), next: 0, is_watched: false });
         Lane(Arc::new(Inner { queue, way_out: Box::new(way_out) }))
     }
 
@@ -55,26 +58,31 @@ impl<T: Send + 'static> Lane<T> {
 
     /// Reserves the next place, for a short while.
     pub(super) fn reserve(&self) -> Place<T> {
-        let number = {
-            let mut queue = self.lock();
-            let number = queue.take_number();
-            queue.waiting.push_back((number, None));
-            number
-        };
-        let lane = self.clone();
-        tokio::spawn(async move {
-            // Its turn begins when nobody is before it any more.
-            let mut has_turn = false;
-            while let Some(is_first) = lane.waits_at_front(number) {
-                if has_turn && is_first {
-                    lane.settle(number, None);
-                    return;
-                }
-                has_turn = is_first;
-                tokio::time::sleep(TURN).await;
-            }
-        });
+        let mut queue = self.lock();
+        let number = queue.take_number();
+        queue.waiting.push_back((number, None));
+        if !std::mem::replace(&mut queue.is_watched, true) {
+            tokio::spawn(self.clone().watch());
+        }
         Place { lane: self.clone(), number }
+    }
+
+    /// Looks, as long as anything waits, that whoever is first does not stay so.
+    async fn watch(self) {
+        let mut first = None;
+        loop {
+            tokio::time::sleep(TURN).await;
+            if let Some(number) = first {
+                // Nothing happens to a place that was filled, or that is gone.
+                self.settle(number, None);
+            }
+            let mut queue = self.lock();
+            first = queue.waiting.front().map(|(number, _)| *number);
+            if first.is_none() {
+                queue.is_watched = false;
+                return;
+            }
+        }
     }
 }
 
@@ -94,13 +102,6 @@ impl<T> Lane<T> {
                 (self.0.way_out)(thing);
             }
         }
-    }
-
-    /// Is a place that nobody has filled yet the first one? Nothing where it is filled or given up.
-    fn waits_at_front(&self, number: u64) -> Option<bool> {
-        let queue = self.lock();
-        let place = queue.waiting.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        queue.waiting[place].1.is_none().then_some(place == 0)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {

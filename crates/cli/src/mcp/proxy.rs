@@ -330,7 +330,7 @@ impl Proxy {
     }
 
     /// Carries a call out, and answers it.
-    async fn carry(self: Arc<Proxy>, id: Id, tool: String, known: Option<Known>, journey: Arc<Journey>) {
+    async fn carry(self: Arc<Proxy>, id: Id, tool: String, known: Option<Arc<Known>>, journey: Arc<Journey>) {
         let Some(toolbox) = self.toolbox.get() else { return };
         self.shelve(toolbox).await;
         self.note_pause(toolbox);

@@ -67,6 +67,8 @@ impl Framer {
             return;
         }
         if self.held.len() + bytes.len() <= self.most {
+            // With room for the line end that it gets again.
+            self.held.reserve(bytes.len() + 1);
             self.held.extend_from_slice(bytes);
             return;
         }
