@@ -26,7 +26,7 @@ use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
 pub(crate) use self::cellar::Tail;
-use self::cellar::{Cellar, Queued, Request, nothing_said};
+use self::cellar::{Cellar, Place, Queued, Request, nothing_said};
 use self::quiet::Quiet;
 use self::scribe::{Close, Handed, Scribe};
 pub(crate) use self::timeline::Timeline;
@@ -37,8 +37,11 @@ use crate::record::{CallRecord, RecordStep};
 use crate::store::Store;
 use crate::toolbox::now;
 
-/// How many requests wait at once. Each is bounded, so this bounds them all.
-const QUEUE: usize = 1024;
+/// How many requests wait at once, or fewer large ones. Each is bounded, so this bounds them all.
+const QUEUE: usize = 8192;
+
+/// A request takes another place for each so many bytes that were printed.
+const PLACE: usize = 16 * 1024;
 /// How long a call waits for a cellar that has left somebody unanswered, until it answers again.
 const STUCK: Duration = Duration::from_millis(20);
 /// How long a call that comes too early is held instead of refused.
@@ -182,7 +185,7 @@ impl Stored {
             return (Before { text: unheard, ..Before::default() }, remembered);
         }
         let entry = Entry::Asked(Box::new(self.scribe.asked(opening, opening.at)));
-        let (Answer { said, .. }, remembered) = self.keep(entry, &opening.call).await;
+        let (Answer { said, .. }, remembered) = Box::pin(self.keep(entry, &opening.call)).await;
         let text = said.text.filter(|_| said.mode > Mode::Shadow);
         (Before { stance: said.stance, text, table: said.table, sealed: said.sealed }, remembered)
     }
@@ -207,7 +210,8 @@ impl Stored {
             self.quiet.stir(&call.session);
         }
         let without_memory = self.without_memory(&ended);
-        let (Answer { said, .. }, remembered) = self.keep(Entry::Ended(Box::new(ended)), &call).await;
+        let (Answer { said, .. }, remembered) =
+            Box::pin(self.keep(Entry::Ended(Box::new(ended)), &call)).await;
         let retry = match &remembered {
             Remembered::Stored => said.retry,
             // What waits in the queue will still be decided, and told of.
@@ -356,22 +360,34 @@ impl Stored {
     /// Hands something down that nobody waits for, as soon as there is a place for it: however long the queue is, nothing is
     /// dropped while it moves on.
     async fn hand(&self, handed: Handed, call: &Arc<CallInfo>) -> Remembered {
-        let place = loop {
-            let kept = self.kept.load(Ordering::Relaxed);
-            let place = Arc::clone(&self.places).acquire_owned();
-            match tokio::time::timeout(self.store.patience, place).await {
-                Ok(place) => break place.ok(),
-                Err(_) if self.kept.load(Ordering::Relaxed) != kept => {}
-                Err(_) => {
-                    self.is_stuck.store(true, Ordering::Relaxed);
-                    return Remembered::Lost { why: TOO_MUCH.to_owned() };
-                }
-            }
+        let places = handed.places();
+        let place = match Arc::clone(&self.places).try_acquire_many_owned(places) {
+            Ok(place) => Some(place),
+            Err(_) => match Box::pin(self.places_that_become_free(places)).await {
+                Ok(place) => place,
+                Err(lost) => return lost,
+            },
         };
         let request = Request::Hand(handed, Arc::clone(call));
         match self.way().and_then(|way| way.send((request, place)).map_err(|_| gone())) {
             Ok(()) => Remembered::Stored,
             Err(why) => Remembered::Lost { why },
+        }
+    }
+
+    /// Waits for so many places as long as the queue moves on.
+    async fn places_that_become_free(&self, places: u32) -> Result<Place, Remembered> {
+        loop {
+            let kept = self.kept.load(Ordering::Relaxed);
+            let place = Arc::clone(&self.places).acquire_many_owned(places);
+            match tokio::time::timeout(self.store.patience, place).await {
+                Ok(place) => return Ok(place.ok()),
+                Err(_) if self.kept.load(Ordering::Relaxed) != kept => {}
+                Err(_) => {
+                    self.is_stuck.store(true, Ordering::Relaxed);
+                    return Err(Remembered::Lost { why: TOO_MUCH.to_owned() });
+                }
+            }
         }
     }
 

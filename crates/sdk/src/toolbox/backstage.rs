@@ -2,6 +2,7 @@
 //! thread, or none at all, would stand still with the first tool that blocks, so there the toolbox brings threads of its own.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::OnceLock;
 
 use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
@@ -19,8 +20,12 @@ impl Backstage {
         Backstage { threads: OnceLock::new(), stays }
     }
 
-    /// Does a piece of work where it can be done, and waits for it. Whoever stops waiting ends it.
-    pub(crate) async fn host<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+    /// Does a piece of work where it can be done, and waits for it. Whoever stops waiting ends it. It comes in a box: whoever waits
+    /// would carry it twice otherwise, as it came and as it is waited for.
+    pub(crate) async fn host<T: Send + 'static>(
+        &self,
+        work: Pin<Box<impl Future<Output = T> + Send + 'static>>,
+    ) -> T {
         let here = Handle::try_current().ok();
         let is_roomy = here.as_ref().is_some_and(|here| {
             here.runtime_flavor() == RuntimeFlavor::MultiThread && here.metrics().num_workers() > 1

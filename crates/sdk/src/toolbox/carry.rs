@@ -104,8 +104,9 @@ pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
         }
     }
     match (event, question) {
-        (Some(event), _) => without_running(inner, journey, event).await,
-        (None, Some(question)) => wait_for_a_person(inner, journey, question).await,
+        // Few calls go these ways, and none of the others should carry room for them.
+        (Some(event), _) => Box::pin(without_running(inner, journey, event)).await,
+        (None, Some(question)) => Box::pin(wait_for_a_person(inner, journey, question)).await,
         (None, None) => on(inner, journey).await,
     }
 }

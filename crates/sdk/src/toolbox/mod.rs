@@ -126,7 +126,7 @@ impl Toolbox {
     /// Where the future is dropped, the tool is cancelled and the call recorded as interrupted.
     pub async fn call(&self, call: ToolCall) -> CallResult {
         let inner = Arc::clone(&self.inner);
-        self.inner.backstage.host(async move { carry::out(&inner, call).await }).await
+        self.inner.backstage.host(Box::pin(async move { carry::out(&inner, call).await })).await
     }
 
     /// The tools, as a model is told of them.
@@ -172,7 +172,7 @@ impl Toolbox {
     /// `None` where no such call waits.
     pub async fn approve(&self, call: &CallInfo) -> Option<CallResult> {
         let (inner, call) = (Arc::clone(&self.inner), call.clone());
-        self.inner.backstage.host(async move { approval::approve(&inner, &call).await }).await
+        self.inner.backstage.host(Box::pin(async move { approval::approve(&inner, &call).await })).await
     }
 
     /// A person does not allow a call that is paused; `why` is for the model.
@@ -180,7 +180,7 @@ impl Toolbox {
     /// `None` where no such call waits.
     pub async fn deny(&self, call: &CallInfo, why: impl Into<String>) -> Option<CallResult> {
         let (inner, call, why) = (Arc::clone(&self.inner), call.clone(), why.into());
-        self.inner.backstage.host(async move { approval::deny(&inner, &call, why).await }).await
+        self.inner.backstage.host(Box::pin(async move { approval::deny(&inner, &call, why).await })).await
     }
 
     /// The user said something: a run that was halted may go on.
@@ -195,7 +195,7 @@ impl Toolbox {
     /// Where the store cannot be read.
     pub async fn records(&self, session: &Session) -> Result<Vec<CallRecord>, StoreError> {
         let (inner, session) = (Arc::clone(&self.inner), session.clone());
-        self.inner.backstage.host(async move { inner.ledger.records(&session).await }).await
+        self.inner.backstage.host(Box::pin(async move { inner.ledger.records(&session).await })).await
     }
 
     /// Takes up a session whose process is gone: calls that were in flight are sealed, and of each the model is told the truth.
@@ -213,7 +213,7 @@ impl Toolbox {
             inner.names.remember(&name, records.iter().map(|record| &record.id));
             Ok::<_, StoreError>(orphans)
         };
-        let orphans = self.inner.backstage.host(resumed).await?;
+        let orphans = self.inner.backstage.host(Box::pin(resumed)).await?;
         let (lang, namespace) = (self.inner.policy.lang, &self.inner.namespace);
         Ok(orphans.into_iter().map(|orphan| CallResult::orphaned(orphan, session, namespace, lang)).collect())
     }
@@ -235,7 +235,7 @@ impl Toolbox {
             inner.ledger.close(grace).await;
             inner.bus.close();
         };
-        self.inner.backstage.host(async move { drop(tokio::spawn(ending).await) }).await;
+        self.inner.backstage.host(Box::pin(async move { drop(tokio::spawn(ending).await) })).await;
     }
 }
 

@@ -14,8 +14,8 @@ use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
-use super::LINE_MAX;
 use super::cellar::{Queued, Request, TOGETHER, Written};
+use super::{LINE_MAX, PLACE, QUEUE};
 use crate::call::{CallId, Session};
 use crate::ledger::{Known, Opening, Printed, diagnosed, is_guess};
 use crate::record::attempt_id;
@@ -76,6 +76,20 @@ pub(super) enum Handed {
     Began(Opening),
     /// It ended well.
     Ended(Box<Close>),
+}
+
+impl Handed {
+    /// How many places it takes in the queue.
+    pub(super) fn places(&self) -> u32 {
+        let printed = match self {
+            Handed::Began(_) => 0,
+            Handed::Ended(close) => {
+                let Observation { stdout, stderr, merged, .. } = &close.observation;
+                stdout.len() + stderr.len() + merged.len()
+            }
+        };
+        u32::try_from(1 + printed / PLACE).unwrap_or(u32::MAX).min(QUEUE as u32)
+    }
 }
 
 /// Calls that began to run and have not ended yet, as they were written: most of that need not be done twice.
