@@ -11,7 +11,7 @@ mod timeline;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
@@ -119,6 +119,13 @@ impl Orphan {
     }
 }
 
+/// The way to the cellar.
+struct Way {
+    requests: mpsc::Sender<Queued>,
+    /// Lets what nobody waits for lie for a while, where there is somebody who does.
+    scribe: Option<Thread>,
+}
+
 /// Remembers in a store.
 pub(crate) struct Stored {
     store: Store,
@@ -135,7 +142,7 @@ pub(crate) struct Stored {
     /// How often something was kept.
     kept: Arc<AtomicU64>,
     /// The way to the cellar, which is opened with the first request.
-    way: OnceLock<Result<mpsc::Sender<Queued>, String>>,
+    way: OnceLock<Result<Way, String>>,
     /// How far the timeline was known before the first request.
     known: Bookmark,
     /// Taken by the cellar when it is opened.
@@ -306,7 +313,8 @@ impl Stored {
     pub(crate) fn follow(&self) {
         if !self.follows.swap(true, Ordering::Relaxed) {
             // A cellar that is gone follows nothing.
-            let _gone = self.way().and_then(|way| way.send((Request::Look, None)).map_err(|_| gone()));
+            let _gone =
+                self.way().and_then(|way| way.requests.send((Request::Look, None)).map_err(|_| gone()));
         }
     }
 
@@ -369,7 +377,7 @@ impl Stored {
             },
         };
         let request = Request::Hand(handed, Arc::clone(call));
-        match self.way().and_then(|way| way.send((request, place)).map_err(|_| gone())) {
+        match self.way().and_then(|way| way.requests.send((request, place)).map_err(|_| gone())) {
             Ok(()) => Remembered::Stored,
             Err(why) => Remembered::Lost { why },
         }
@@ -398,7 +406,7 @@ impl Stored {
             .into_iter()
             .find_map(|places| Arc::clone(places).try_acquire_owned().ok());
         if let (Some(place), Ok(way)) = (place, self.way()) {
-            let _gone = way.send((Request::Note(Box::new(entry)), Some(place)));
+            let _gone = way.requests.send((Request::Note(Box::new(entry)), Some(place)));
         }
     }
 
@@ -428,18 +436,21 @@ impl Stored {
         tokio::time::timeout(patience, asked).await.unwrap_or_else(late)
     }
 
-    /// Puts a request into the queue, when there is a place in it.
+    /// Puts a request that is waited for into the queue, when there is a place in it.
     async fn send(&self, request: Request) -> Result<(), String> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| gone())?;
-        self.way()?.send((request, Some(place))).map_err(|_| gone())
+        let way = self.way()?;
+        way.requests.send((request, Some(place))).map_err(|_| gone())?;
+        way.scribe.iter().for_each(Thread::unpark);
+        Ok(())
     }
 
     /// The way to the cellar, which is opened where it is not.
-    fn way(&self) -> Result<&mpsc::Sender<Queued>, String> {
+    fn way(&self) -> Result<&Way, String> {
         self.way.get_or_init(|| self.open()).as_ref().map_err(Clone::clone)
     }
 
-    fn open(&self) -> Result<mpsc::Sender<Queued>, String> {
+    fn open(&self) -> Result<Way, String> {
         let tail = self.tail.lock().ok().and_then(|mut tail| tail.take()).ok_or_else(gone)?;
         let cellar = Cellar {
             store: self.store.clone(),
@@ -456,19 +467,19 @@ impl Stored {
         let (way, requests) = mpsc::channel();
         started("unstuck-cellar", move || cellar.work(&requests))?;
         if self.store.waits {
-            return Ok(way);
+            return Ok(Way { requests: way, scribe: None });
         }
         let (first, requests) = mpsc::channel();
         let scribe = Arc::clone(&self.scribe);
-        started("unstuck-scribe", move || scribe.work(&requests, &way))?;
-        Ok(first)
+        let scribe = started("unstuck-scribe", move || scribe.work(&requests, &way))?;
+        Ok(Way { requests: first, scribe: Some(scribe) })
     }
 }
 
 /// Starts a thread.
-fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
-    thread.map(drop).map_err(|error| error.to_string())
+fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<Thread, String> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(|handle| handle.thread().clone()).map_err(|error| error.to_string())
 }
 
 impl std::fmt::Debug for Stored {

@@ -83,7 +83,6 @@ fn a_large_result_passes_whole_and_is_held_only_a_few_times() {
 }
 
 #[test]
-#[ignore = "it takes long without optimization"]
 fn a_very_large_result_passes_whole_and_is_held_only_a_few_times() {
     passes_whole(100);
 }

@@ -32,7 +32,7 @@ pub(super) struct Client {
 pub(super) fn peer() -> String {
     let exe = std::env::current_exe().unwrap();
     let path = exe.parent().and_then(|deps| deps.parent()).unwrap().join("examples/mcp_peer");
-    assert!(path.exists(), "{} is built with the examples", path.display());
+    assert!(path.exists(), "{} is missing: cargo build --package unstuck-cli --examples", path.display());
     path.to_str().unwrap().to_owned()
 }
 

@@ -68,7 +68,6 @@ fn whatever_a_server_said_before_it_went_reaches_a_client_that_reads_late() {
 }
 
 #[test]
-#[ignore = "it takes long without optimization"]
 fn whatever_a_server_said_reaches_a_client_also_where_the_server_has_to_wait_for_it() {
     // More than is held at all.
     all_last_answers_arrive(2000, 10_000, 7, Duration::from_millis(2500));

@@ -133,7 +133,6 @@ fn a_server_that_is_held_up_is_not_taken_for_one_that_hangs() {
 }
 
 #[test]
-#[ignore = "it takes long without optimization"]
 fn large_failures_that_wait_to_be_tried_again_hold_up_nobody() {
     let world = World::empty();
     let mut client = Client::ready(&world, &["--deadline", "5m"], &[]);

@@ -21,8 +21,8 @@ use crate::ledger::{Known, Opening, Printed, diagnosed, is_guess};
 use crate::record::attempt_id;
 use crate::store::Store;
 
-/// So long what nobody waits for waits for others like it.
-const LINGER: Duration = Duration::from_millis(5);
+/// So long what nobody waits for waits for others like it, or for something that somebody waits for.
+const LINGER: Duration = Duration::from_millis(20);
 
 /// Writes what happened.
 pub(super) struct Scribe {
@@ -177,7 +177,7 @@ impl Scribe {
         let mut is_behind = false;
         while let Ok(first) = requests.recv() {
             if !is_behind && matches!(first.0, Request::Hand(..)) {
-                thread::sleep(LINGER);
+                thread::park_timeout(LINGER);
             }
             let mut written = Vec::new();
             // What somebody waits for goes on behind all that came before it.
