@@ -79,7 +79,7 @@ fn without_value(header: &str) -> String {
 /// value, a variable, or what only starts others. One that is elsewhere is called by its host.
 pub(crate) fn named_by(command: &[OsString]) -> String {
     let words: Vec<String> = without_secrets(command);
-    let is_container = words.first().is_some_and(|first| CONTAINERS.contains(&&*stem(first)));
+    let is_container = words.first().is_some_and(|first| CONTAINERS.contains(&stem(first)));
     let is_value = |at: usize| is_container && at > 0 && WITH_VALUE.contains(&&*words[at - 1]);
     let is_variable =
         |word: &str| word.contains('=') || !word.contains(|sign: char| sign.is_ascii_lowercase());
