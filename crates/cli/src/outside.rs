@@ -5,6 +5,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value;
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Machine;
 use unstuck_judge::shell::{ParsedCall, Script};
@@ -15,6 +16,8 @@ use crate::machine::ThisMachine;
 
 /// So many names of a call are looked at.
 const NAMES: usize = 32;
+/// A longer text names no file.
+const LONGEST_NAME: usize = 4096;
 /// So much of a folder.
 const ENTRIES: usize = 512;
 /// Clocks of files are coarse, and what a call itself wrote is no change.
@@ -33,6 +36,23 @@ pub(crate) fn has_moved(call: &Call, folder: &str, reason: &Reason, since: u64) 
     named
         || is_missing && came_on_path(&parsed, folder, &reason.line, since)
         || reason.track.asks() && holds_newer(folder, since)
+}
+
+/// Is a file newer than `since` that the arguments of a tool name, in whichever field?
+pub(crate) fn names_newer(input: &Value, folder: &Path, since: SystemTime) -> bool {
+    fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+        match value {
+            Value::String(text) if found.len() < NAMES => found.push(text),
+            Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+            Value::Object(fields) => fields.values().for_each(|item| texts(item, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut names = Vec::new();
+    texts(input, &mut names);
+    let names = names.into_iter().map(|name| name.strip_prefix("file://").unwrap_or(name));
+    let paths = names.filter(|name| name.len() <= LONGEST_NAME).filter_map(|name| place(folder, name));
+    paths.into_iter().any(|path| is_newer(&path, since + GRAIN))
 }
 
 /// Is something that a call needs still missing, as it was at `since`? A program is looked for wherever it could be, a flag is

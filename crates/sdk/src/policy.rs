@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_judge::Lang;
-use unstuck_judge::ladder::Preset;
+use unstuck_judge::ladder::{Preset, Settings};
 use unstuck_judge::retry::{self, PolicyError};
 use unstuck_store::{Mode, Modes};
 
@@ -32,6 +32,7 @@ pub struct Policy {
     pub(crate) lang: Lang,
     pub(crate) repairs: bool,
     pub(crate) is_lenient: bool,
+    pub(crate) sees_a_part: bool,
 }
 
 impl Default for Policy {
@@ -52,6 +53,7 @@ impl Default for Policy {
             lang: Lang::En,
             repairs: false,
             is_lenient: false,
+            sees_a_part: false,
         }
     }
 }
@@ -111,6 +113,13 @@ impl Policy {
         Policy { preset, ..self }
     }
 
+    /// The agent has other tools than those of this toolbox: what was not seen to change may have changed. A call that failed is
+    /// refused only after one more attempt failed alike, and may be tried again after half a minute; that other calls fail by the
+    /// same cause is told and refuses nothing, and answers may be the same as often as they like.
+    pub fn partial_view(self) -> Policy {
+        Policy { sees_a_part: true, ..self }
+    }
+
     /// How far the ladder may go with all tools that [`mode_of`](Policy::mode_of) does not name.
     pub fn mode(self, mode: Mode) -> Policy {
         Policy { modes: Modes { others: mode, ..self.modes }, ..self }
@@ -138,5 +147,11 @@ impl Policy {
     /// their schema says: texts for numbers, `null` for nothing, fields that the schema does not name.
     pub fn lenient_arguments(self) -> Policy {
         Policy { is_lenient: true, ..self }
+    }
+
+    /// The numbers of the ladder.
+    pub(crate) fn ladder_settings(&self) -> Settings {
+        let settings = Settings::of(self.preset);
+        if self.sees_a_part { settings.seeing_a_part() } else { settings }
     }
 }

@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use unstuck_wire::clean::Cleaner;
+
+use crate::call::CallInfo;
 
 /// How long a call waits for the store, where nobody says.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -32,7 +35,11 @@ pub struct Store {
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) door: &'static str,
     pub(crate) waits: bool,
+    pub(crate) unseen: Option<Unseen>,
 }
+
+/// Tells whether something that a call depends on has changed since a moment.
+pub(crate) type Unseen = Arc<dyn Fn(&CallInfo, SystemTime) -> bool + Send + Sync>;
 
 /// The store cannot be read. Calls go on without it all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +61,7 @@ impl Store {
             variables: Vec::new(),
             door: "sdk",
             waits: true,
+            unseen: None,
         }
     }
 
@@ -106,6 +114,15 @@ impl Store {
     /// for, calls wait for a place; nothing is dropped as long as the store moves on.
     pub fn without_waiting(self) -> Store {
         Store { waits: false, ..self }
+    }
+
+    /// Asked before a call is refused: has something that it depends on changed since a moment, behind the back of the toolbox? Then it
+    /// runs. It may look at files and takes no longer than that.
+    pub fn unseen(
+        self,
+        has_changed: impl Fn(&CallInfo, SystemTime) -> bool + Send + Sync + 'static,
+    ) -> Store {
+        Store { unseen: Some(Arc::new(has_changed)), ..self }
     }
 
     /// Where it is.

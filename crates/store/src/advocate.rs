@@ -13,16 +13,28 @@ pub trait Advocate {
     fn has_moved(&self, reason: &Reason, since: u64) -> bool;
 
     /// Another call that could take its place.
-    fn proposal(&self, reason: &Reason) -> Option<Proposal>;
+    fn proposal(&self, reason: &Reason) -> Option<Proposal> {
+        let _ = reason;
+        None
+    }
 
     /// Is something still missing that was missing at a moment, in milliseconds since 1970?
-    fn stands(&self, need: &Need, since: u64) -> Stands;
+    fn stands(&self, need: &Need, since: u64) -> Stands {
+        let _ = (need, since);
+        Stands::Unsaid
+    }
 
     /// Was the program that it runs exchanged after a moment, in milliseconds since 1970, as an update does?
-    fn has_another_version(&self, since: u64) -> bool;
+    fn has_another_version(&self, since: u64) -> bool {
+        let _ = since;
+        false
+    }
 
     /// The call with these words in place of those, which a person approved; nothing where it cannot run so.
-    fn exchanged(&self, from: &str, to: &str) -> Option<Rewritten>;
+    fn exchanged(&self, from: &str, to: &str) -> Option<Rewritten> {
+        let _ = (from, to);
+        None
+    }
 }
 
 /// Whether something is still as it was.

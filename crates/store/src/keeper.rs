@@ -2,6 +2,7 @@
 //! because an agent waits for it.
 
 use std::borrow::Cow;
+use std::iter;
 use std::path::Path;
 use std::time::Duration;
 
@@ -154,13 +155,22 @@ impl<'a> Keeper<'a> {
     }
 
     /// Keeps several entries, in their order, as if one after the other; where all goes well it takes one transaction. Where one
-    /// of them is refused, each is kept by itself.
-    pub fn keep_together(&mut self, entries: &[Entry], now: u64) -> Vec<Answer> {
+    /// of them is refused, each is kept by itself. For each call that is about to be refused its own of `advocates` is asked.
+    pub fn keep_together(
+        &mut self,
+        entries: &[Entry],
+        advocates: &[Option<&dyn Advocate>],
+        now: u64,
+    ) -> Vec<Answer> {
+        let advocates = || advocates.iter().copied().chain(iter::repeat(None));
+        let pairs = || entries.iter().zip(advocates());
         let root = match &self.root {
             Ok(root) if entries.len() > 1 => root.clone(),
-            Ok(_) | Err(_) => return entries.iter().map(|entry| self.keep(entry, now)).collect(),
+            Ok(_) | Err(_) => {
+                return pairs().map(|(entry, advocate)| self.keep_or(entry, now, advocate)).collect();
+            }
         };
-        match self.record_together(&root, entries, now) {
+        match self.record_together(&root, entries, advocates(), now) {
             Ok(all) => all.into_iter().map(|said| Answer { said, kept: Kept::Stored }).collect(),
             // Everybody has waited already, and nobody waits for the same once more.
             Err(error @ StoreError::Busy { .. }) => {
@@ -170,12 +180,18 @@ impl<'a> Keeper<'a> {
                 });
                 spooled.collect()
             }
-            Err(_) => entries.iter().map(|entry| self.keep(entry, now)).collect(),
+            Err(_) => pairs().map(|(entry, advocate)| self.keep_or(entry, now, advocate)).collect(),
         }
     }
 
     /// Writes several entries in one transaction: all of them or none.
-    fn record_together(&mut self, root: &Root, entries: &[Entry], now: u64) -> Result<Vec<Said>, StoreError> {
+    fn record_together<'d>(
+        &mut self,
+        root: &Root,
+        entries: &[Entry],
+        mut advocates: impl Iterator<Item = Option<&'d dyn Advocate>>,
+        now: u64,
+    ) -> Result<Vec<Said>, StoreError> {
         let spool = Spool::of(root);
         let (said, taken) = {
             let around = &self.around;
@@ -194,7 +210,8 @@ impl<'a> Keeper<'a> {
                         routine => Desk::for_routine(routine),
                     };
                     for entry in alike {
-                        said.push(write(around, connection, &desk, entry, Now::Yes(None))?);
+                        let advocate = advocates.next().flatten();
+                        said.push(write(around, connection, &desk, entry, Now::Yes(advocate))?);
                     }
                     desk.clear(connection)?;
                 }

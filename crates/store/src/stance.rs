@@ -82,6 +82,15 @@ pub fn key_of(print: &Fingerprint) -> String {
     bare.chars().take(KEY_LETTERS as usize).collect()
 }
 
+/// When a refusal is lifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lifts {
+    Now,
+    After(Duration),
+    /// Nobody knows.
+    Unsaid,
+}
+
 /// The last failure of the same call that passes by itself.
 struct Passing {
     world: Option<u32>,
@@ -126,7 +135,8 @@ impl Clerk<'_> {
             said.table = None;
             return Ok(());
         };
-        if self.has_moved(session, asked, reason)? {
+        let lifts = self.lifts(session, asked, reason)?;
+        if lifts == Lifts::Now {
             said.text = None;
             said.table = None;
             return Ok(());
@@ -147,26 +157,40 @@ impl Clerk<'_> {
         let tried = self.desk.standing.all_known(self.connection, session)?.tried(reason, lang);
         let help = suggestion.map(Clean::into_string).or_else(|| reason.remedy(lang));
         let way_out = words::way_out(&key, lang);
-        said.text = said
-            .text
-            .as_deref()
-            .map(|text| words::joined([Some(text), help.as_deref(), tried.as_deref(), Some(&way_out)]));
+        let again = match lifts {
+            Lifts::After(wait) => Some(words::possible_again(wait, lang)),
+            Lifts::Now | Lifts::Unsaid => None,
+        };
+        said.text = said.text.as_deref().map(|text| {
+            let more = [help.as_deref(), tried.as_deref(), again.as_deref(), Some(&way_out)];
+            words::joined([Some(text)].into_iter().chain(more))
+        });
         said.charge = Some(charge);
         Ok(())
     }
 
-    /// Did something outside change that the call depends on, since it was last known how it ends?
-    fn has_moved(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<bool, rusqlite::Error> {
-        let Some(advocate) = self.advocate else { return Ok(false) };
+    /// Is a refusal lifted? Something outside may have changed that the call depends on, since it was last known how it ends.
+    fn lifts(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<Lifts, rusqlite::Error> {
+        let unseen_after = self.bench.ladder.tries_again_after();
+        if self.advocate.is_none() && unseen_after.is_none() {
+            return Ok(Lifts::Unsaid);
+        }
         let since: Option<i64> = self
             .connection
             .prepare_cached(LAST_KNOWN)?
             .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))?;
-        Ok(since.is_some_and(|since| {
-            let since = since.unsigned_abs();
-            let is_old = asked.who.at.saturating_sub(since) >= QUESTION_AGAIN_MS;
-            reason.track.asks() && is_old || advocate.has_moved(reason, since)
-        }))
+        let Some(since) = since.map(i64::unsigned_abs) else { return Ok(Lifts::Unsaid) };
+        let age = asked.who.at.saturating_sub(since);
+        let is_old = reason.track.asks() && age >= QUESTION_AGAIN_MS;
+        let left = unseen_after.map(|after| after.saturating_sub(Duration::from_millis(age)));
+        Ok(match left {
+            _ if is_old || self.advocate.is_some_and(|advocate| advocate.has_moved(reason, since)) => {
+                Lifts::Now
+            }
+            Some(Duration::ZERO) => Lifts::Now,
+            Some(left) => Lifts::After(left),
+            None => Lifts::Unsaid,
+        })
     }
 
     /// How long it is until the same call can work again, where it passes by itself and nothing moved since.

@@ -1,5 +1,7 @@
 //! The numbers of the ladder, as `rules/ladder.toml` gives them. Logic is elsewhere.
 
+use std::time::Duration;
+
 use super::sight::{Change, Firmness};
 use super::{Rung, Track};
 use crate::kind::{Kind, vocabulary};
@@ -65,6 +67,32 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// The same for whoever sees only a part of what an agent does.
+    fn of_a_part(self, track: Track) -> Limits {
+        match track {
+            // What stopped it may be put right by now, and one more attempt tells.
+            Track::Repeat | Track::Variant if self.deny > 0 => Limits { deny: self.deny.max(2), ..self },
+            Track::Repeat | Track::Variant => self,
+            // That it stops another call as well is said, and no more.
+            Track::Root | Track::Spread | Track::Approach | Track::Opaque => {
+                Limits { deny: 0, halt: 0, ..self }
+            }
+            // Nobody knows what happened between two answers.
+            Track::Look
+            | Track::Act
+            | Track::Poll
+            | Track::Rerun
+            | Track::Lap
+            | Track::Cycle
+            | Track::Silence => NEVER,
+        }
+    }
+}
+
+/// After so long, what failed may have been put right by something that nobody here saw.
+const UNSEEN: Duration = Duration::from_secs(30);
+
 /// Never steps in.
 pub const NEVER: Limits = Limits { note: 0, hint: 0, insist: 0, deny: 0, halt: 0 };
 
@@ -90,12 +118,25 @@ pub struct Row {
 pub struct Settings {
     preset: Preset,
     own: Vec<Row>,
+    sees_a_part: bool,
 }
 
 impl Settings {
     /// The built-in numbers of a preset.
     pub fn of(preset: Preset) -> Settings {
-        Settings { preset, own: Vec::new() }
+        Settings { preset, own: Vec::new(), sees_a_part: false }
+    }
+
+    /// The same for whoever sees only a part of what an agent does: what was not seen to change may have changed. Only the same
+    /// call is refused then, after one more attempt, and not for long; answers may be the same as often as they like.
+    #[must_use]
+    pub fn seeing_a_part(self) -> Settings {
+        Settings { sees_a_part: true, ..self }
+    }
+
+    /// After how long a call that is refused may be tried once more, whatever was seen meanwhile; `None` where all is seen.
+    pub fn tries_again_after(&self) -> Option<Duration> {
+        self.sees_a_part.then_some(UNSEEN)
     }
 
     /// Puts a row before all others.
@@ -112,7 +153,8 @@ impl Settings {
                 && row.kind.is_none_or(|wanted| wanted == kind)
                 && row.tool.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(tool))
         };
-        self.own.iter().chain(RUNGS).find(fits).map_or(NEVER, |row| row.limits)
+        let limits = self.own.iter().chain(RUNGS).find(fits).map_or(NEVER, |row| row.limits);
+        if self.sees_a_part { limits.of_a_part(track) } else { limits }
     }
 }
 

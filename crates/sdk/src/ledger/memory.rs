@@ -37,7 +37,7 @@ const PILE_BYTES: usize = 4 * 1024 * 1024;
 /// How many sessions are remembered; the one that was silent for longest goes first.
 const SESSIONS: usize = 1024;
 /// A question may be asked again after so long, whatever the last answer was.
-const QUESTION_AGAIN_MS: u64 = 30 * 1000;
+const QUESTION_AGAIN: Duration = Duration::from_secs(30);
 /// A longer wait is told and not enforced.
 const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
 /// The longest wait of a call that comes too early; beyond that it is refused, with the time at which it may come again.
@@ -103,7 +103,7 @@ struct Passing {
 impl Memory {
     pub(crate) fn new(policy: Arc<Policy>, bus: EventBus) -> Memory {
         Memory {
-            settings: Settings::of(policy.preset),
+            settings: policy.ladder_settings(),
             policy,
             rules: Rules::built_in(),
             cleaner: Cleaner::new(None, []),
@@ -340,9 +340,12 @@ impl Memory {
         }
         let reason = decision.reason.as_ref();
         let is_question = reason.is_some_and(|reason| reason.track.asks());
-        let is_old = last.is_some_and(|last| at.saturating_sub(last.at) >= QUESTION_AGAIN_MS);
+        let age = last.map(|last| Duration::from_millis(at.saturating_sub(last.at)));
+        let is_older = |than: Duration| age.is_some_and(|age| age >= than);
+        let is_lifted = is_question && is_older(QUESTION_AGAIN)
+            || self.settings.tries_again_after().is_some_and(is_older);
         match mode {
-            Mode::Enforce if is_question && is_old => said.text = None,
+            Mode::Enforce if is_lifted => said.text = None,
             // It runs, so nothing may say that it does not.
             Mode::Shadow | Mode::Advise => {
                 said.text = Decision { rung: Rung::Insist, reason: decision.reason.clone() }.text(lang);
@@ -455,7 +458,7 @@ impl Desk {
     /// Remembers how a call ended, and when it may work again where that passes by itself.
     fn note_last(&mut self, ended: &Ended, at: u64, world: u32) {
         if self.last.len() >= PILE {
-            self.last.retain(|_, last| at.saturating_sub(last.at) < QUESTION_AGAIN_MS);
+            self.last.retain(|_, last| at.saturating_sub(last.at) < time::span_ms(QUESTION_AGAIN));
         }
         let passing = ended.finding.as_ref().zip(ended.again_after).map(|(finding, wait)| Passing {
             again_at: at + wait,

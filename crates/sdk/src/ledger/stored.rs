@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
 use unstuck_exec::alive;
-use unstuck_judge::ladder;
 use unstuck_judge::{Kind, Lang, Outcome};
 use unstuck_store::{
     Answer, Bench, Bookmark, CallState, Ended, Entry, Kept, LifeStep, Mode, NAME_MAX, OwnFault, ProblemAges,
@@ -159,7 +158,7 @@ impl Stored {
         };
         Stored {
             bench: Bench {
-                ladder: ladder::Settings::of(policy.preset),
+                ladder: policy.ladder_settings(),
                 modes: policy.modes.clone(),
                 retry: Cow::Owned(policy.retry.clone()),
                 lang: policy.lang,

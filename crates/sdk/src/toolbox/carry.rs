@@ -430,7 +430,8 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
             report.diagnosis.kind,
             Kind::Network | Kind::Timeout | Kind::ServerError | Kind::Aborted | Kind::Crash
         );
-        is_cut_off && report.verdict.effect != Effect::Nothing
+        let only_looks = journey.opening.nature == Some(Nature::ReadOnly);
+        is_cut_off && !only_looks && report.verdict.effect != Effect::Nothing
     };
     if status == Status::Failed && after.report.as_ref().is_some_and(may_have_acted) {
         recommendations.push(wording::look_first(journey.lang).to_owned());

@@ -29,7 +29,7 @@ fn entries(cellar: &Cellar) -> Vec<Entry> {
 fn together(cellar: &mut Cellar) -> Vec<Answer> {
     let (entries, now) = (entries(cellar), cellar.now);
     cellar.dice += 1_000_000;
-    cellar.keeper(|keeper| keeper.keep_together(&entries, now))
+    cellar.keeper(|keeper| keeper.keep_together(&entries, &[], now))
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn check_rows(batches: &[&[&str]]) {
     let (mut one, mut other) = (Cellar::empty(), Cellar::empty());
     for batch in batches {
         let entries: Vec<Entry> = batch.iter().map(|line| told(&mut one, line)).collect();
-        let answers = one.keeper(|keeper| keeper.keep_together(&entries, one.now));
+        let answers = one.keeper(|keeper| keeper.keep_together(&entries, &[], one.now));
         let alone = batch.iter().map(|line| {
             let entry = told(&mut other, line);
             other.keeper(|keeper| keeper.keep(&entry, other.now))

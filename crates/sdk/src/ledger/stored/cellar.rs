@@ -3,23 +3,24 @@
 //! reason than its own death.
 
 use std::collections::{HashMap, VecDeque};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use unstuck_exec::alive;
-use unstuck_judge::ladder::Rung;
+use unstuck_judge::ladder::{Reason, Rung};
 use unstuck_store::{
-    Answer, Bench, Bookmark, Entry, FileMark, Keeper, Kept, Mode, Patience, Said, Sealed, Sender, StoreError,
-    StoredEvent, Surroundings, Wanted, Who,
+    Advocate, Answer, Bench, Bookmark, Entry, FileMark, Keeper, Kept, Mode, Patience, Said, Sealed, Sender,
+    StoreError, StoredEvent, Surroundings, Wanted, Who,
 };
 
 use super::quiet::Quiet;
 use super::scribe::{Handed, Scribe};
 use crate::call::{CallInfo, unique};
-use crate::store::Store;
+use crate::store::{Store, Unseen};
 use crate::toolbox::now;
 
 /// How often the timeline is looked at for what other processes wrote.
@@ -137,6 +138,20 @@ impl Batch {
     }
 }
 
+/// Knows of a call whether something has changed that nobody told of.
+struct Witness {
+    call: Arc<CallInfo>,
+    unseen: Unseen,
+}
+
+impl Advocate for Witness {
+    fn has_moved(&self, _: &Reason, since: u64) -> bool {
+        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
+        // Whoever panics has seen nothing.
+        panic::catch_unwind(AssertUnwindSafe(|| (self.unseen)(&self.call, since))).unwrap_or(false)
+    }
+}
+
 /// What the thread needs.
 pub(super) struct Cellar {
     pub(super) store: Store,
@@ -233,7 +248,11 @@ impl Cellar {
                         let Ok(came) = requests.try_recv() else { break };
                         next = batch.take(came);
                     }
-                    let answers = keeper.keep_together(&batch.entries, now());
+                    let witnesses = self.witnesses(&batch);
+                    let advocates: Vec<Option<&dyn Advocate>> =
+                        witnesses.iter().map(|one| one.as_ref().map(|one| one as &dyn Advocate)).collect();
+                    let answers = keeper.keep_together(&batch.entries, &advocates, now());
+                    drop(witnesses);
                     let is_well = answers.iter().all(|answer| answer.kept == Kept::Stored);
                     keeper.wait_at_most(if is_well { patience } else { impatient });
                     for (answer, from) in answers.iter().zip(&batch.from) {
@@ -269,6 +288,16 @@ impl Cellar {
                 }
             }
         }
+    }
+
+    /// Who speaks for each call that is asked for, where anybody does.
+    fn witnesses(&self, batch: &Batch) -> Vec<Option<Witness>> {
+        let Some(unseen) = &self.store.unseen else { return Vec::new() };
+        let asks = |entry: &Entry| matches!(entry, Entry::Asked(_));
+        let pairs = batch.entries.iter().zip(&batch.from);
+        let calls = pairs.map(|(entry, from)| from.call().filter(|_| asks(entry)));
+        let witness = |call: &Arc<CallInfo>| Witness { call: Arc::clone(call), unseen: Arc::clone(unseen) };
+        calls.map(|call| call.map(witness)).collect()
     }
 
     /// Tells whoever waits what is said, and notes what that means for those who need not wait.
