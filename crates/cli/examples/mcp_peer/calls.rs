@@ -80,6 +80,7 @@ pub fn take(peer: &Arc<Peer>, id: Value, params: &Value) -> io::Result<()> {
             peer.text(&id, &"tide ".repeat((bytes / 5.0) as usize))
         }
         "noise" => noise(peer, &id, arguments["kind"].as_str().unwrap_or_default()),
+        "garbled" => garbled(peer, &id, arguments["kind"].as_str().unwrap_or_default()),
         "dup" => {
             peer.text(&id, "first")?;
             peer.text(&id, "second")
@@ -276,4 +277,24 @@ fn noise(peer: &Peer, id: &Value, kind: &str) -> io::Result<()> {
         "deep" => peer.voice.raw(&[&b"[".repeat(100_000)[..], b"\n", &answer].concat()),
         unknown => peer.error(id, INVALID_PARAMS, &format!("Unknown noise: {unknown}")),
     }
+}
+
+/// An answer that is hard to read, or cannot be read.
+fn garbled(peer: &Peer, id: &Value, kind: &str) -> io::Result<()> {
+    let said =
+        json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "high tide"}]}});
+    let answer = said.to_string();
+    let line = match kind {
+        "torn" => answer[..answer.len() - 9].to_owned().into_bytes(),
+        "trailing" => format!("{answer}}}").into_bytes(),
+        "nan" => answer.replace("\"high tide\"", "NaN").into_bytes(),
+        "latin" => {
+            [answer.split_once("high").map_or("", |(before, _)| before).as_bytes(), b"h\xf6chste tide\"}]}}"]
+                .concat()
+        }
+        "mark" => format!("\u{feff}{answer}").into_bytes(),
+        "neither" => json!({"jsonrpc": "2.0", "id": id}).to_string().into_bytes(),
+        unknown => return peer.error(id, INVALID_PARAMS, &format!("Unknown kind: {unknown}")),
+    };
+    peer.voice.raw(&[&line[..], b"\n"].concat())
 }

@@ -118,6 +118,15 @@ pub fn tools(rugged: bool) -> Vec<Value> {
             ),
             ReadOnly,
         ),
+        tool(
+            "garbled",
+            "Answers in a way that is hard to read, or cannot be read.",
+            object(
+                json!({"kind": {"type": "string", "enum": ["torn", "trailing", "nan", "latin", "mark", "neither"]}}),
+                &["kind"],
+            ),
+            ReadOnly,
+        ),
         tool("dup", "Answers twice.", text(), ReadOnly),
         tool("stray", "Answers what nobody asked, too.", text(), ReadOnly),
         tool(

@@ -35,7 +35,7 @@ pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner:
             if ToolResult::of(own).is_complete =>
         {
             let note = result.note().unwrap_or_default().to_owned();
-            mcp::answered(id, &mcp::added(own, &Addition { text: note, structured: None }))
+            within(came.as_deref(), id, &mcp::added(own, &Addition { text: note, structured: None }))
         }
         (Some(_), Status::Succeeded) => {
             let frame = came.unwrap_or_default();
@@ -45,7 +45,8 @@ pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner:
             let envelope = envelope(result, true);
             let has_room = manner.structure_is_free && ToolResult::of(own).has_structure;
             let structured = has_room.then(|| ("unstuck", envelope.clone()));
-            mcp::answered(id, &mcp::added(own, &Addition { text: envelope.to_string(), structured }))
+            let added = mcp::added(own, &Addition { text: envelope.to_string(), structured });
+            within(came.as_deref(), id, &added)
         }
         (Some(Message::Answer { came: Err(error), .. }), Status::Failed) => {
             let words = journey::in_words(&RpcError::of(error));
@@ -53,6 +54,12 @@ pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner:
         }
         (_, _) => ours(id, &[envelope(result, false).to_string()], manner),
     }
+}
+
+/// The server's own frame with another result, so that all else in it stays.
+fn within(came: Option<&[u8]>, id: &Id, result: &str) -> Vec<u8> {
+    let own = came.and_then(|frame| mcp::answering(frame, id, result));
+    own.unwrap_or_else(|| mcp::answered(id, result))
 }
 
 /// A result that is all ours.

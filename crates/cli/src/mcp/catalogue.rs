@@ -78,8 +78,13 @@ impl Catalogue {
         Some(digests)
     }
 
-    /// The server says that its list is another one now.
+    /// The server says that its list is another one now. Until that was seen, nothing is known of what its tools take and give.
     pub(super) fn outdate(&mut self) {
+        for known in self.tools.values_mut() {
+            let known = Arc::make_mut(known);
+            (known.schema, known.has_output_schema) = (Value::Bool(true), true);
+        }
+        self.version += 1;
         self.is_whole = false;
         self.pages.clear();
         self.expects = None;

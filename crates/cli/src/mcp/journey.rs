@@ -86,9 +86,15 @@ pub(super) struct Journey {
     /// Is another request of the same name under way?
     has_twin: bool,
     pub(super) begun: Begun,
-    /// The field that says which session of an agent is to go on, where the tool has one.
-    session_field: Option<String>,
+    /// There where the tool is an agent.
+    agent: Option<Behind>,
     progress: Mutex<Progress>,
+}
+
+/// An agent behind the tool.
+pub(super) struct Behind {
+    /// The field that says which session of it is to go on, where the tool has one.
+    pub(super) session_field: Option<String>,
 }
 
 /// How far it is.
@@ -110,7 +116,7 @@ impl Journey {
         frame: Vec<u8>,
         call: mcp::ToolCall,
         place: Place<Delivery>,
-        session_field: Option<String>,
+        agent: Option<Behind>,
         has_twin: bool,
         begun: Begun,
     ) -> Journey {
@@ -122,7 +128,7 @@ impl Journey {
             token: call.progress_token,
             has_twin,
             begun,
-            session_field,
+            agent,
             progress: Mutex::new(Progress { place: Some(place), ..Progress::default() }),
         }
     }
@@ -190,23 +196,26 @@ impl Journey {
     fn read(&self, proxy: &Proxy, frame: &[u8]) -> Result<Value, Failure> {
         let Message::Answer { came, .. } = mcp::read(frame) else { return Ok(Value::Null) };
         match came {
-            Ok(result) => {
-                let result = ToolResult::of(result);
+            Ok(raw) => {
+                let result = ToolResult::of(raw);
                 let words = result.words.into_owned();
-                match (result.is_complete, result.is_error) {
+                // Many an agent behind a tool tells of its failure in its own words only.
+                let has_failed = result.is_error || self.agent.is_some() && mcp::tells_failure(&words);
+                match (result.is_complete, has_failed) {
                     (false, _) => Ok(no_answer(proxy)),
                     (true, false) => Ok(Value::String(match result.more {
                         None => words,
                         Some(more) => format!("{words} (and more: {more})"),
                     })),
                     (true, true) => {
-                        self.note_session(&words);
+                        self.note_session([&words, raw.get()]);
                         Err(Failure::expected(words))
                     }
                 }
             }
-            Err(error) => {
-                let error = RpcError::of(error);
+            Err(raw) => {
+                let error = RpcError::of(raw);
+                self.note_session([&error.message, raw.get()]);
                 match error.is_plain_failure() {
                     // What the protocol itself says of it is for the client alone.
                     false => Ok(no_answer(proxy)),
@@ -217,9 +226,9 @@ impl Journey {
     }
 
     /// Remembers the session that a failed attempt has begun, where the next one can go on with it.
-    fn note_session(&self, words: &str) {
-        let Some(field) = &self.session_field else { return };
-        let Some(session) = mcp::session_in(words, field) else { return };
+    fn note_session(&self, told: [&str; 2]) {
+        let Some(field) = self.session_field() else { return };
+        let Some(session) = told.iter().find_map(|words| mcp::session_in(words, field)) else { return };
         let given = self.arguments.as_ref().and_then(|arguments| arguments.get(field));
         // What the client says itself stands.
         let is_free = given.is_none_or(|given| given.is_null() || given.as_str() == Some(""));
@@ -230,11 +239,15 @@ impl Journey {
 
     /// The same call, as part of the session that the attempt before has begun.
     fn in_session(&self, frame: Vec<u8>, session: Option<String>) -> Vec<u8> {
-        let (Some(field), Some(session)) = (&self.session_field, session) else { return frame };
+        let (Some(field), Some(session)) = (self.session_field(), session) else { return frame };
         let mut arguments = self.input();
         let Some(fields) = arguments.as_object_mut() else { return frame };
-        fields.insert(field.clone(), session.into());
+        fields.insert(field.to_owned(), session.into());
         mcp::rearranged(&frame, &arguments.to_string()).unwrap_or(frame)
+    }
+
+    fn session_field(&self) -> Option<&str> {
+        self.agent.as_ref()?.session_field.as_deref()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
@@ -318,7 +331,11 @@ impl Drop for GivenUp<'_> {
         let Some(name) = self.name.take() else { return };
         if self.proxy.board.forget(&name) {
             let outbound = Outbound::new(self.withdrawal.words(&name), None);
-            self.proxy.server.push(Delivery { outbound, waiting: None });
+            let delivery = Delivery { outbound, waiting: None };
+            match self.withdrawal.take_place() {
+                Some(place) => place.fill(delivery),
+                None => self.proxy.server.push(delivery),
+            }
             self.proxy.doubts.look(&self.proxy.board);
         }
     }

@@ -108,6 +108,8 @@ pub(crate) enum Heard {
     Unanswered { id: Id, why: Unanswered },
     /// A line that the server wrote for people.
     Remark(String),
+    /// The session is over, and with it all that was under way, but the server lives. Nothing comes after it.
+    Expired(Gone),
     /// The server is gone, and with it all that was under way. Nothing comes after it.
     Gone(Gone),
 }

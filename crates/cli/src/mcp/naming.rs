@@ -37,6 +37,73 @@ const WITH_VALUE: [&str; 17] = [
     "--platform",
     "--entrypoint",
 ];
+/// The endings of files that are programs.
+const ENDINGS: [&str; 8] = [".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".sh", ".exe"];
+/// What programs and folders are called whatever they hold.
+const SAYS_NOTHING: [&str; 59] = [
+    // Files.
+    "index",
+    "main",
+    "__main__",
+    "__init__",
+    "mod",
+    "server",
+    "mcp",
+    "mcp-server",
+    "mcp_server",
+    "app",
+    "cli",
+    "start",
+    "run",
+    "stdio",
+    // Folders of a project.
+    "dist",
+    "build",
+    "src",
+    "lib",
+    "lib64",
+    "libexec",
+    "out",
+    "bin",
+    "sbin",
+    "esm",
+    "cjs",
+    "js",
+    "scripts",
+    "packages",
+    "servers",
+    "target",
+    "release",
+    "debug",
+    "node_modules",
+    "site-packages",
+    "dist-packages",
+    "venv",
+    ".venv",
+    // Folders of a machine.
+    "usr",
+    "local",
+    "opt",
+    "srv",
+    "var",
+    "etc",
+    "tmp",
+    "home",
+    "root",
+    "users",
+    "share",
+    "code",
+    "work",
+    "workspace",
+    "projects",
+    "repos",
+    "desktop",
+    "documents",
+    "program files",
+    "~",
+    ".",
+    "..",
+];
 /// What only stands for a server that is elsewhere.
 const STAND_INS: [&str; 2] = ["mcp-remote", "supergateway"];
 
@@ -76,7 +143,8 @@ fn without_value(header: &str) -> String {
 }
 
 /// What a server is called by its command: the first word that looks like the name of a program, and not like an option, its
-/// value, a variable, or what only starts others. One that is elsewhere is called by its host.
+/// value, a variable, or what only starts others. Where that says nothing, as `index.js` does, it is the nearest folder above
+/// that does. One that is elsewhere is called by its host.
 pub(crate) fn named_by(command: &[OsString]) -> String {
     let words: Vec<String> = without_secrets(command);
     let is_container = words.first().is_some_and(|first| CONTAINERS.contains(&stem(first)));
@@ -86,14 +154,17 @@ pub(crate) fn named_by(command: &[OsString]) -> String {
     let is_name = |at: usize, word: &str| {
         !word.starts_with('-') && !word.contains(REDACTED) && !is_variable(word) && !is_value(at)
     };
-    let names = words.iter().enumerate().filter(|(at, word)| is_name(*at, word)).map(|(_, word)| stem(word));
-    let mut names = names.filter(|name| !name.is_empty() && !LAUNCHERS.contains(name));
-    let name = names.next().unwrap_or("server");
-    let elsewhere = || words.iter().filter(|word| word.contains("://")).find_map(|word| host(word));
-    let name = match is_container {
-        true => name.split(':').next().unwrap_or(name),
-        false => name,
+    let called = |word| {
+        let name = match is_container {
+            true => stem(word).split(':').next().unwrap_or_default(),
+            false => stem(word),
+        };
+        let folder = if says_nothing(name) { folder_of(word) } else { None };
+        folder.or_else(|| Some(name).filter(|name| !name.is_empty() && !LAUNCHERS.contains(name)))
     };
+    let mut words_of_its_own = words.iter().enumerate().filter(|(at, word)| is_name(*at, word));
+    let name = words_of_its_own.find_map(|(_, word)| called(word)).unwrap_or("server");
+    let elsewhere = || words.iter().filter(|word| word.contains("://")).find_map(|word| host(word));
     let host = if STAND_INS.contains(&name) { elsewhere() } else { None };
     host.unwrap_or_else(|| name.to_owned())
 }
@@ -102,7 +173,29 @@ pub(crate) fn named_by(command: &[OsString]) -> String {
 fn stem(word: &str) -> &str {
     let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
     let last = last.split('@').next().unwrap_or(last);
-    last.trim_end_matches(".js").trim_end_matches(".py").trim_end_matches(".exe")
+    ENDINGS.iter().find_map(|ending| last.strip_suffix(ending)).unwrap_or(last)
+}
+
+/// The nearest folder of a path whose name says what is in it. An address has none: its parts may be secrets.
+fn folder_of(word: &str) -> Option<&str> {
+    let (above, _) = word.rsplit_once(['/', '\\']).filter(|_| !word.contains("://"))?;
+    above.rsplit(['/', '\\']).map(folder_name).find(|name| !name.is_empty() && !says_nothing(name))
+}
+
+/// The name of a folder, without the sign of a scope and without a version; nothing where it is no plain name.
+fn folder_name(folder: &str) -> &str {
+    let name = folder.strip_prefix("npm:").unwrap_or(folder);
+    let name = name.strip_prefix('@').unwrap_or(name);
+    let name = name.split('@').next().unwrap_or(name);
+    let is_plain = |sign: char| sign.is_alphanumeric() || "-_. ".contains(sign);
+    if name.chars().all(is_plain) { name } else { "" }
+}
+
+/// Is this what a program, or a folder, is called whatever it holds? Versions are as well.
+fn says_nothing(name: &str) -> bool {
+    let is_number = |sign: char| sign.is_ascii_digit() || sign == '.';
+    let version = name.strip_prefix('v').unwrap_or(name);
+    SAYS_NOTHING.contains(&&*name.to_ascii_lowercase()) || version.chars().all(is_number)
 }
 
 /// The host of an address.
@@ -151,6 +244,43 @@ mod tests {
         check("TIDE_TOKEN=1 tide", "tide");
         check("sh", "server");
         check("-", "server");
+    }
+
+    #[test]
+    fn a_file_whose_name_says_nothing_is_called_by_its_folder() {
+        let check = |command: &str, expected: &str| {
+            let words: Vec<OsString> = command.split('|').map(OsString::from).collect();
+            assert_eq!(named_by(&words), expected, "{command}");
+        };
+        check("node|/home/anna/github/dist/index.js", "github");
+        check("node|/home/anna/mail/dist/index.js", "mail");
+        check("node|servers/mail/build/index.mjs", "mail");
+        check("node|./tide/index.cjs", "tide");
+        check("npx|tsx|/srv/tide/src/index.ts", "tide");
+        check("python3|/opt/tide/server.py", "tide");
+        check("python3|/opt/tide/src/main.py|--port|7", "tide");
+        check("node|/srv/tide/run.js", "tide");
+        check("bash|/srv/tide/start.sh", "tide");
+        check("/opt/tide/.venv/bin/mcp-server", "tide");
+        check("node|/x/node_modules/@acme/tide/dist/index.js", "tide");
+        check("node|/x/node_modules/@acme/mcp/cli.js", "acme");
+        check("node|/home/anna/.cache/tide/1.2.0/index.js", "tide");
+        check("node|/home/anna/.cache/tide@1.2.0/v2/index.js", "tide");
+        check("npx|-y|@acme/mcp@latest", "acme");
+        check("deno|run|npm:@acme/mcp", "acme");
+        check("docker|run|-i|ghcr.example/acme/server:1.2", "acme");
+        check(r"node|C:\Users\Anna\tide\dist\index.js", "tide");
+        check(r"node|C:\Program Files\My Tide\index.js", "My Tide");
+        check("node|/x/node_modules/mcp-remote/dist/index.js|https://tide.example/mcp", "tide.example");
+        // Where no folder says more, it is what it was.
+        check("node|dist/index.js", "index");
+        check("node|/app/dist/index.js", "index");
+        check("python3|server.py", "server");
+        check("/usr/local/bin/server", "server");
+        check("uvx|mcp", "mcp");
+        check("node|../main.mjs", "main");
+        check("npx|https://anna:lowtide@tide.example/mcp", "mcp");
+        check("npx|anna:lowtide@tide.example/mcp", "mcp");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::behind::Agents;
 use super::catalogue::Known;
 use super::client;
 use super::intake::Intake;
-use super::journey::{Forwarded, Journey};
+use super::journey::{Behind, Forwarded, Journey};
 use super::lane::Lane;
 use super::link::{Gone, Inbound};
 use super::notes::{Closing, Happened, Notes};
@@ -31,6 +31,7 @@ use super::outlet::Outlet;
 use super::owed::Owed;
 use super::supervisor::{Doubts, Supervisor, Way};
 use super::switchboard::{Delivery, Heeded, Presence, Switchboard};
+use crate::outside;
 
 /// Whoever is asked at the same time gets through: the server itself decides how much it does at once.
 const AT_ONCE: usize = 1_000_000;
@@ -180,8 +181,12 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
                 // Whoever asks now is told why. A client that has been told goes by itself.
                 let told = Arc::clone(&proxy.board);
                 let (leaving, outlet) = (leaving.clone(), outlet.clone());
+                let is_left_to_client = !proxy.terms.restarts && proxy.board.has_spoken();
                 tokio::spawn(async move {
-                    told.refused().await;
+                    match is_left_to_client {
+                        true => told.settled().await,
+                        false => told.refused().await,
+                    }
                     outlet.drained(FAREWELL).await;
                     leaving.cancel();
                 });
@@ -261,7 +266,9 @@ impl Proxy {
             .ladder(terms.preset)
             .mode(terms.mode)
             .language(terms.lang)
-            .lenient_arguments();
+            .lenient_arguments()
+            // Agents have other tools beside those of a server.
+            .partial_view();
         for (tool, mode) in &terms.modes {
             policy = policy.mode_of(tool, *mode);
         }
@@ -280,7 +287,10 @@ impl Proxy {
             let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
             let mut store = Store::at(&remembers.path).door("mcp").variables(variables).without_waiting();
             if let Some(folder) = &remembers.folder {
-                store = store.folder(folder);
+                let here = folder.clone();
+                store = store
+                    .folder(folder)
+                    .unseen(move |call, since| outside::names_newer(call.input(), &here, since));
             }
             if let Some(home) = &remembers.home {
                 store = store.home(home);
@@ -312,14 +322,13 @@ impl Proxy {
                 let place = self.server.reserve();
                 let known = self.board.with_catalogue(|catalogue| catalogue.find(&call.tool).cloned());
                 let tool = call.tool.clone();
-                let agent = self.terms.agents.retries(&call.tool, self.terms.retries);
-                let field = known
-                    .as_ref()
-                    .filter(|_| agent.is_some())
-                    .and_then(|known| mcp::session_field(&known.schema));
-                let field = field.map(str::to_owned);
+                let is_agent = self.terms.agents.retries(&call.tool, self.terms.retries).is_some();
+                let agent = is_agent.then(|| {
+                    let field = known.as_ref().and_then(|known| mcp::session_field(&known.schema));
+                    Behind { session_field: field.map(str::to_owned) }
+                });
                 let begun = self.board.begin_call(&id, call.progress_token.as_ref());
-                let journey = Journey::new(id.clone(), frame, call, place, field, has_twin, begun);
+                let journey = Journey::new(id.clone(), frame, call, place, agent, has_twin, begun);
                 let (proxy, owed) = (Arc::clone(self), Owed::new(&self.board, &id));
                 tokio::spawn(async move {
                     let _owed = owed;

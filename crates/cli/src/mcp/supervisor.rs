@@ -84,6 +84,8 @@ impl Supervisor {
         let mut is_probe = false;
         loop {
             let began = Instant::now();
+            // Only its session is over.
+            let mut lives = false;
             let gone = match self.open() {
                 Err(gone) => gone,
                 Ok((link, pid)) => {
@@ -94,7 +96,7 @@ impl Supervisor {
                         true => self.board.up(link.to.clone()),
                         false => greeting = Some(tokio::spawn(self.greeting(link.to.clone(), &broken))),
                     }
-                    let gone = self.listen(link, &broken, &mut remarks, &mut is_probe).await;
+                    let gone = self.listen(link, &broken, &mut remarks, &mut is_probe, &mut lives).await;
                     // Nobody introduces anybody to a server that is gone, or the next one would never be heard.
                     if let Some(greeting) = greeting {
                         greeting.abort();
@@ -110,7 +112,7 @@ impl Supervisor {
                 code: gone.code,
                 remarks: told,
             });
-            if self.leaving.is_cancelled() || !self.restarts || self.board.heard() == 0 {
+            if self.leaving.is_cancelled() || !self.restarts || !self.board.has_spoken() {
                 self.board.gone(Presence::Over(words.clone()), &words);
                 return Gone { words, ..gone };
             }
@@ -120,7 +122,7 @@ impl Supervisor {
             }
             // One that went by itself, without a complaint and after it had heard everything, did not die.
             let went_home = gone.code == Some(0) && !self.board.is_awaited();
-            if !went_home {
+            if !went_home && !lives {
                 deaths += 1;
                 breaker = breaker.step(BreakerEvent::Failed, cellar::now(), &RULES);
             }
@@ -187,6 +189,7 @@ impl Supervisor {
         broken: &Notify,
         remarks: &mut VecDeque<String>,
         is_probe: &mut bool,
+        lives: &mut bool,
     ) -> Gone {
         let Link { to, mut from, over } = link;
         // Held by the switchboard alone from now on, so that it ends when nobody says anything any more.
@@ -228,6 +231,10 @@ impl Supervisor {
                         remarks.pop_front();
                     }
                     remarks.push_back(line);
+                }
+                Some(Heard::Expired(gone)) => {
+                    *lives = true;
+                    return gone;
                 }
                 Some(Heard::Gone(gone)) => return gone,
                 None => return Gone { words: "the server is gone".to_owned(), code: None },

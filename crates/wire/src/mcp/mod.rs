@@ -26,12 +26,12 @@ pub use glimpse::{Glimpse, Sort};
 pub use handshake::{Greeting, Welcome};
 pub use id::Id;
 pub use message::{Message, Part, cancels, read};
-pub use patch::{cancelling, rearranged, renamed};
+pub use patch::{answering, cancelling, rearranged, renamed};
 pub use said::{ErrorCode, answered, cancelled, failed, notified, progress, request};
 pub use session::{session_field, session_in};
 pub use tool_call::ToolCall;
 pub use tool_list::{Hints, ListedTool, ToolList};
-pub use tool_result::{Addition, RpcError, ToolResult, added};
+pub use tool_result::{Addition, RpcError, ToolResult, added, tells_failure};
 
 /// The first revision of the protocol without a handshake.
 pub const FIRST_STATELESS: &str = "2026-07-28";

@@ -12,6 +12,13 @@ pub fn renamed(frame: &[u8], id: &Id) -> Option<Vec<u8>> {
     exchanged(text, fields.get("id")?, id.json())
 }
 
+/// The same answer under another name, with another result. Nothing where it has none.
+pub fn answering(frame: &[u8], id: &Id, result: &str) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(frame).ok()?;
+    let fields: Fields<'_> = serde_json::from_str(text).ok()?;
+    renamed(&exchanged(text, fields.get("result")?, result)?, id)
+}
+
 /// The same call of a tool with other arguments. Nothing where it is none.
 pub fn rearranged(frame: &[u8], arguments: &str) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(frame).ok()?;

@@ -26,6 +26,12 @@ pub struct ToolResult<'a> {
     pub more: Option<String>,
 }
 
+/// Does a text say, as agents behind tools do, that it is the account of a failure: `{"success": false, …}`?
+pub fn tells_failure(words: &str) -> bool {
+    let fields = Fields::read(words);
+    fields.is_some_and(|fields| ["success", "ok"].iter().any(|name| fields.truth(name) == Some(false)))
+}
+
 #[derive(Deserialize)]
 struct WireBlock<'a> {
     #[serde(borrow)]
@@ -156,9 +162,10 @@ pub fn added(result: &RawValue, addition: &Addition) -> String {
         out.push_str(&Value::from(&**name).to_string());
         out.push(':');
         match (&**name, &addition.structured) {
-            ("content", _) if value.get().starts_with('[') => {
+            ("content", _) => {
                 has_content = true;
-                out.push_str(&with_last(value.get(), ']', &block));
+                let list = value.get().strip_prefix('[').map_or("[]", |_| value.get());
+                out.push_str(&with_last(list, ']', &block));
             }
             ("structuredContent", Some((field, more))) if value.get().starts_with('{') => {
                 let field = format!("{}:{more}", Value::from(*field));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use unstuck_wire::mcp::{self, ErrorCode, Greeting, Id, Message, Part, ToolCall};
+use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Greeting, Id, Message, Part, Sort, ToolCall};
 
 use super::presence::Handshake;
 use super::{
@@ -53,7 +53,7 @@ impl Switchboard {
             }
             Message::Notification { method, params } => {
                 let frame = match &*method {
-                    "notifications/cancelled" => match self.cancel(params, &frame) {
+                    "notifications/cancelled" => match self.cancel(params, &frame, server) {
                         TakenBack::AsNamed => frame,
                         TakenBack::Known(id) => mcp::cancelling(&frame, &id).unwrap_or(frame),
                         TakenBack::Nothing => return (Heeded::Done, frame),
@@ -95,6 +95,8 @@ impl Switchboard {
                             };
                             match &why_not {
                                 Some(why) => lost.push((Waiting::Client(request), why.clone())),
+                                // The answer to the other one comes alone.
+                                None if state.waiting.contains_key(&id) => state.note_unread(id),
                                 None => {
                                     state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
                                     state.waiting.insert(id.clone(), Waiting::Client(request));
@@ -111,6 +113,13 @@ impl Switchboard {
                 server.push(Delivery { outbound: Outbound::batch(frame, asked), waiting: None });
             }
             Message::Other | Message::Broken => {
+                // The server may read it all the same.
+                match Glimpse::of(&frame) {
+                    Glimpse { sort: Sort::Question | Sort::Unsaid, id: Some(id) } => {
+                        self.lock().note_unread(id);
+                    }
+                    Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, .. } => {}
+                }
                 server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
             }
         }
@@ -165,7 +174,7 @@ impl Switchboard {
     }
 
     /// A client takes a request back. Tells under which name the server knows it, where it does.
-    fn cancel(&self, params: Option<&RawValue>, said: &[u8]) -> TakenBack {
+    fn cancel(&self, params: Option<&RawValue>, said: &[u8], server: &Lane<Delivery>) -> TakenBack {
         let Some(id) = params.and_then(mcp::cancels) else { return TakenBack::AsNamed };
         let mut state = self.lock();
         match state.in_flight.remove(&id) {
@@ -179,8 +188,8 @@ impl Switchboard {
             }
             Some(InFlight::Call(call)) => {
                 drop(state);
-                // Whoever drops the call tells the server of it.
-                call.withdraw(said.to_vec());
+                // Whoever drops the call tells the server of it, in this place.
+                call.withdraw(said.to_vec(), server.reserve());
                 self.answered.notify_waiters();
                 TakenBack::Nothing
             }

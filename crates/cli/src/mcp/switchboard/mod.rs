@@ -33,7 +33,7 @@ fn too_deep() -> String {
     format!("nested more than {DEEPEST} levels deep")
 }
 
-/// So many requests that were taken back are remembered.
+/// So many requests that were taken back, or could not be read, are remembered.
 const TAKEN_BACK: usize = 10_000;
 
 /// What is said to the server, and who waits for the answer.
@@ -88,17 +88,25 @@ pub(super) struct Begun {
 }
 
 /// Whether the client takes a call back, and in which words.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Withdrawal {
     pub(super) token: CancellationToken,
     /// The frame of the client.
     said: OnceLock<Vec<u8>>,
+    /// Its place among all that is said to the server.
+    place: Mutex<Option<Place<Delivery>>>,
 }
 
 impl Withdrawal {
-    fn withdraw(&self, said: Vec<u8>) {
+    fn withdraw(&self, said: Vec<u8>, place: Place<Delivery>) {
         let _it_is_the_first = self.said.set(said);
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
         self.token.cancel();
+    }
+
+    /// The place among all that is said to the server where the client took it back.
+    pub(super) fn take_place(&self) -> Option<Place<Delivery>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What is to be said to a server that knows the call by this name, and is not to go on with it.
@@ -124,6 +132,10 @@ struct State {
     in_flight: HashMap<Id, InFlight>,
     /// Requests that were taken back: an answer to one of these comes too late, and that is nothing to tell of.
     taken_back: HashSet<Id>,
+    /// Requests of the client that could not be read and were passed on: whatever the server answers to them is passed on, too.
+    unread: HashSet<Id>,
+    /// Requests for which something came that could not be read, and how many frames had come then.
+    doubtful: HashMap<Id, u64>,
     /// How many calls are looked after, up to the last word of their answers.
     carried: usize,
     /// How often calls were asked for when none was under way.
@@ -139,6 +151,8 @@ struct State {
     names: u64,
     /// How many frames came from the server so far.
     heard: u64,
+    /// Was any of them a message?
+    has_spoken: bool,
 }
 
 /// The switchboard. All clones are the same one.
@@ -197,6 +211,14 @@ impl State {
         }
         self.taken_back.insert(id.clone());
     }
+
+    /// Remembers a request that is passed on without having been read.
+    fn note_unread(&mut self, id: Id) {
+        if self.unread.len() >= TAKEN_BACK {
+            self.unread.clear();
+        }
+        self.unread.insert(id);
+    }
 }
 
 impl Switchboard {
@@ -208,6 +230,8 @@ impl Switchboard {
                 waiting: HashMap::new(),
                 in_flight: HashMap::new(),
                 taken_back: HashSet::new(),
+                unread: HashSet::new(),
+                doubtful: HashMap::new(),
                 carried: 0,
                 rounds: 0,
                 questions: Questions::default(),
@@ -217,6 +241,7 @@ impl Switchboard {
                 progress: HashMap::new(),
                 names: 0,
                 heard: 0,
+                has_spoken: false,
             }),
             out: Lane::new(move |frame: Inbound| outlet.put(frame)),
             relisted: Notify::new(),
@@ -243,6 +268,11 @@ impl Switchboard {
     /// How many frames came from the server so far.
     pub(super) fn heard(&self) -> u64 {
         self.lock().heard
+    }
+
+    /// Has the server ever said anything that is a message?
+    pub(super) fn has_spoken(&self) -> bool {
+        self.lock().has_spoken
     }
 
     /// Looks at the catalogue, or changes it.

@@ -1,5 +1,9 @@
 //! What the server says: its answers go to whoever waits for them, and everything else to the client.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use memchr::memmem;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, Sort, ToolList, Welcome};
@@ -7,11 +11,18 @@ use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, Sort, ToolL
 use super::presence::Presence;
 use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting, too_deep};
 use crate::mcp::link::{Inbound, Noise, Unanswered};
+use crate::mcp::loads::Load;
 use crate::mcp::notes::Happened;
+
+/// So long an answer may take that follows one that could not be read.
+const SECOND_TRY: Duration = Duration::from_millis(500);
+
+/// What some systems put before every text.
+const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
 impl Switchboard {
     /// The server said something.
-    pub(in crate::mcp) fn hear_server(&self, heard: Inbound) {
+    pub(in crate::mcp) fn hear_server(self: &Arc<Switchboard>, heard: Inbound) {
         let (frame, load) = heard.apart();
         self.lock().heard += 1;
         if mcp::depth(&frame) > DEEPEST {
@@ -29,13 +40,24 @@ impl Switchboard {
             self.notes.noise(excerpt(&frame), "nested too deep".to_owned());
             return;
         }
-        match mcp::read(&frame) {
+        let message = mcp::read(&frame);
+        if !matches!(message, Message::Other | Message::Broken) {
+            self.lock().has_spoken = true;
+        }
+        match message {
             Message::Answer { id: Some(id), came } => {
-                let (waiting, is_late) = {
+                let (waiting, is_late, is_unread) = {
                     let mut state = self.lock();
-                    (state.waiting.remove(&id), state.taken_back.remove(&id))
+                    let waiting = state.waiting.remove(&id);
+                    state.doubtful.remove(&id);
+                    let is_unread = waiting.is_none() && state.unread.remove(&id);
+                    (waiting, state.taken_back.remove(&id), is_unread)
                 };
                 let Some(waiting) = waiting else {
+                    if is_unread {
+                        self.out.push((frame, load));
+                        return;
+                    }
                     if is_late {
                         return;
                     }
@@ -58,7 +80,7 @@ impl Switchboard {
                     }
                 }
             }
-            Message::Answer { id: None, .. } | Message::Other => self.out.push((frame, load)),
+            Message::Answer { id: None, .. } => self.out.push((frame, load)),
             Message::Request { id, .. } => {
                 let is_free = self.lock().questions.is_free(&id);
                 let (name, frame) = match is_free {
@@ -86,6 +108,7 @@ impl Switchboard {
                 for part in parts {
                     match part {
                         Part::Request(id) => state.questions.ask(id.clone(), id),
+                        Part::Answer(id) if state.unread.remove(&id) => {}
                         Part::Answer(id) => match state.waiting.remove(&id) {
                             Some(Waiting::Client(request)) => drop(state.in_flight.remove(&request.id)),
                             Some(Waiting::Us(_)) => {
@@ -103,8 +126,66 @@ impl Switchboard {
                 self.out.push((frame, load));
                 self.answered.notify_waiters();
             }
-            Message::Broken => self.notes.noise(excerpt(&frame), "not a message".to_owned()),
+            Message::Other | Message::Broken => self.hear_noise(frame, load),
         }
+    }
+
+    /// The server said something that is no message. It may be one in bytes that are no text, which clients read all the same; it may
+    /// tell whose answer it was to be; and what calls itself a message is for the client to read.
+    fn hear_noise(self: &Arc<Switchboard>, frame: Vec<u8>, load: Option<Load>) {
+        let is_json = matches!(mcp::read(&frame), Message::Other);
+        let readable = match frame.strip_prefix(&BYTE_ORDER_MARK) {
+            Some(rest) => Some(rest.to_vec()),
+            None if std::str::from_utf8(&frame).is_err() => {
+                Some(String::from_utf8_lossy(&frame).into_owned().into_bytes())
+            }
+            None => None,
+        };
+        if let Some(readable) = readable.filter(|text| !matches!(mcp::read(text), Message::Broken)) {
+            self.hear_server((readable, load).into());
+            return;
+        }
+        let is_marked = memmem::find(&frame, br#""jsonrpc""#).is_some();
+        let id = match Glimpse::of(&frame) {
+            Glimpse { sort: Sort::Answer, id } => id,
+            Glimpse { sort: Sort::Unsaid, id } => id.filter(|_| is_marked),
+            Glimpse { sort: Sort::Question, .. } => None,
+        };
+        let is_awaited = id.as_ref().is_some_and(|id| self.lock().waiting.contains_key(id));
+        match id.filter(|_| is_awaited) {
+            Some(id) => {
+                let why = if is_json { "neither a result nor an error" } else { "no JSON that can be read" };
+                self.refuse_soon(id, why);
+            }
+            None if is_json && is_marked => {
+                self.out.push((frame, load));
+                return;
+            }
+            None => {}
+        }
+        self.notes.noise(excerpt(&frame), "not a message".to_owned());
+    }
+
+    /// What came for a request is no answer. One that is may still follow; where none does, there is none.
+    fn refuse_soon(self: &Arc<Switchboard>, id: Id, why: &'static str) {
+        let heard = {
+            let mut state = self.lock();
+            let heard = state.heard;
+            state.doubtful.insert(id.clone(), heard);
+            heard
+        };
+        let board = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(SECOND_TRY).await;
+            let is_still_so = {
+                let mut state = board.lock();
+                let is_still_so = state.doubtful.get(&id) == Some(&heard);
+                is_still_so && state.doubtful.remove(&id).is_some()
+            };
+            if is_still_so {
+                board.refuse(&id, why);
+            }
+        });
     }
 
     /// Something came that is no frame. Perhaps it tells whose answer it was to be.

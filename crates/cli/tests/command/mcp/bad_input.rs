@@ -23,11 +23,47 @@ fn an_answer_is_heard_among_things_that_are_none() {
     }
     let aside: Vec<String> = client.aside.drain(..).map(|frame| frame.to_string()).collect();
     let others = aside.iter().filter(|frame| !frame.contains("two frames in one write"));
-    // JSON that is no message passes; whatever is no JSON does not.
-    assert_eq!(others.collect::<Vec<_>>(), [r#"{"level":30,"msg":"read"}"#, "[1,2]", r#""text""#, "7"]);
+    assert_eq!(others.count(), 0, "whatever is no message is kept from the client: {aside:?}");
     assert_eq!(client.end().0, 0);
     let log = world.run(&["log", "--last", "200"], "");
     assert!(log.stdout().contains("INFO gauge 4 was read"), "{log}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_one_all_the_same() {
+    let world = without_ladder(World::empty());
+    let mut client = Client::ready(&world, &["--retries", "0"], &[]);
+    let check = |client: &mut Client, kind: &str, expected: Option<&str>| {
+        let result = client.call("garbled", json!({ "kind": kind }));
+        match expected {
+            Some(words) => assert_eq!(text(&result, 0), words, "{kind}"),
+            None => {
+                let error = envelope(&result)["error"].as_str().unwrap().to_owned();
+                assert!(error.contains("the server's answer was refused"), "{kind}: {error}");
+            }
+        }
+    };
+    check(&mut client, "torn", None);
+    check(&mut client, "trailing", None);
+    check(&mut client, "nan", None);
+    check(&mut client, "neither", None);
+    // As clients read such bytes themselves.
+    check(&mut client, "latin", Some("h\u{fffd}chste tide"));
+    check(&mut client, "mark", Some("high tide"));
+    assert_eq!(client.works("echo", json!({ "text": "a" })), "a");
+    assert_eq!(client.end().0, 0);
+}
+
+#[test]
+fn a_question_that_only_the_server_can_read_gets_its_answer() {
+    let world = World::empty();
+    // It answers whatever it is asked, read or not.
+    let script = r#"while read -r line; do case "$line" in *NaN*) echo '{"jsonrpc":"2.0","id":7,"result":{"read":"all the same"}}';; esac; done"#;
+    let mut client = Client::start(&world, &["--name", "peer"], &["sh", "-c", script]);
+    client
+        .say(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":NaN}}}"#);
+    assert_eq!(client.hear()["result"]["read"], "all the same");
+    assert_eq!(client.end().0, 0);
 }
 
 #[test]

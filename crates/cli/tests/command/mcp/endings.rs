@@ -190,8 +190,7 @@ fn each_is_told(client: &mut Client, words: &str) {
 fn each_request_of_a_batch_is_told_that_the_server_is_gone() {
     // For good.
     let world = World::empty();
-    let mut client = Client::ready(&world, &["--no-restart"], &[]);
-    client.fails("crash", json!({}));
+    let mut client = Client::start(&world, &[], &["sh", "-c", "exit 7"]);
     client.say(BATCH);
     each_is_told(&mut client, "code 7");
     assert_eq!(client.exit_within(LIMIT), 7);

@@ -11,6 +11,7 @@ mod leaving;
 mod load;
 mod memory;
 mod names;
+mod over_http;
 #[cfg(target_os = "linux")]
 mod pause;
 mod proof;
@@ -22,3 +23,4 @@ mod supervision;
 mod together;
 mod transparency;
 mod unwritable;
+mod view;

@@ -114,6 +114,23 @@ fn only_agents_go_on_in_a_session_and_only_in_one_of_the_same_name() {
 }
 
 #[test]
+fn an_agent_goes_on_in_its_session_wherever_it_tells_of_it() {
+    let check = |take: &str| {
+        let mut shop = Shop::new(&[], &tool("codex", r#""threadId":{"type":"string"}"#), take);
+        shop.client.call("codex", json!({}));
+        let sent: Vec<Value> = shop.calls().iter().map(|call| call["params"]["arguments"].clone()).collect();
+        assert_eq!(sent, [json!({}), json!({ "threadId": "T9" })], "{take}");
+    };
+    let words = r#""content":[{"type":"text","text":"503 Service Unavailable"}]"#;
+    check(&answers(&format!(r#"{{"isError":true,{words},"structuredContent":{{"threadId":"T9"}}}}"#)));
+    let error = r#"{"code":-32000,"message":"503 Service Unavailable","data":{"threadId":"T9"}}"#;
+    check(&format!(r#"printf '{{"jsonrpc":"2.0","id":%s,"error":{error}}}\n' "$id";"#));
+    // Many say of a failure only in their own words that it is one.
+    let told = r#"{\\"success\\":false,\\"threadId\\":\\"T9\\",\\"error\\":\\"503 Service Unavailable\\"}"#;
+    check(&answers(&format!(r#"{{"content":[{{"type":"text","text":"{told}"}}]}}"#)));
+}
+
+#[test]
 fn other_pictures_are_another_answer() {
     let read_only = tool("look", "")
         .replace("\"inputSchema\"", "\"annotations\":{\"readOnlyHint\":true},\"inputSchema\"");

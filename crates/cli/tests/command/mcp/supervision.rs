@@ -167,12 +167,20 @@ fn a_command_that_is_not_there_is_named() {
 fn a_server_that_is_not_to_be_started_again_is_not() {
     let world = World::empty();
     let mut client = Client::ready(&world, &["--no-restart"], &[]);
-    client.fails("crash", json!({}));
-    let id = client.send("ping", json!({}));
-    let answer = client.answer(id);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("code 7"), "{answer}");
+    let told = client.fails("crash", json!({}));
+    assert!(told["error"].as_str().unwrap().contains("code 7"), "{told}");
+    assert_eq!(client.exit_within(LIMIT), 7, "a client sees it go, as it would without us");
     assert_eq!(starts(&world), 1);
-    assert_eq!(client.exit_within(LIMIT), 7);
+}
+
+#[test]
+fn a_server_that_said_nothing_but_noise_before_it_died_is_not_started_again() {
+    let world = World::empty();
+    let mut client = Client::start(&world, &[], &["sh", "-c", "echo listening; exit 3"]);
+    let id = client.send("initialize", json!({}));
+    let answer = client.answer(id);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("code 3"), "{answer}");
+    assert_eq!(client.exit_within(LIMIT), 3);
 }
 
 #[test]

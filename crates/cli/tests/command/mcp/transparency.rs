@@ -88,8 +88,8 @@ fn whatever_is_not_understood_passes_both_ways_in_its_order() {
             r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"nam":"echo"}}"#,
             &[r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no name","data":{"x":1.0}}}"#],
         ),
-        // JSON that is no message, and what is no JSON at all.
-        (r#"{"hello":1}"#, &[r#"{"level":30,"msg":"listening"}"#]),
+        // JSON that is no message that anybody knows, and what is no JSON at all.
+        (r#"{"hello":1}"#, &[r#"{"jsonrpc":"2.0","vendor":[1.50]}"#]),
         (
             r#"{"jsonrpc":"2.0","id":3,"method":"#,
             &[r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#],
@@ -299,4 +299,40 @@ fn a_last_line_without_an_end_is_heard_from_both_sides() {
     client.close();
     assert_eq!(client.hear()["result"], json!({ "last": true }));
     client.hears_nothing_for(Duration::from_millis(100));
+}
+
+#[test]
+fn a_call_is_taken_back_in_its_turn() {
+    let world = World::empty();
+    let client = Client::start(&world, &[], &["sh", "-c", SCRIPTED]);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"any"}}"#;
+    client.say(call);
+    let seen = || fs::read_to_string(world.path("seen")).unwrap_or_default();
+    wait_for("the call does not arrive", || !seen().is_empty());
+    let said = [
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/vendor"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"vendor/new"}"#,
+    ];
+    client.write(format!("{}\n", said.join("\n")).into_bytes());
+    // It is asked for a sign of life, too, since somebody waited in vain.
+    let theirs = || -> Vec<String> {
+        let all = seen();
+        all.lines().skip(1).filter(|line| !line.contains("unstuck")).map(str::to_owned).collect()
+    };
+    wait_for("the server does not hear all of it", || theirs().len() == 3);
+    assert_eq!(theirs(), said);
+}
+
+#[test]
+fn a_failure_that_is_explained_keeps_all_that_the_server_said_with_it() {
+    let answer =
+        r#"{"x-trace":7,"jsonrpc":"2.0","id":1,"result":{"isError":true,"content":null,"n":1.50},"z":[ ]}"#;
+    let world = World::empty().with("say1", format!("{answer}\n"));
+    let mut client = Client::start(&world, &[], &["sh", "-c", SCRIPTED]);
+    client.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"any"}}"#);
+    let line = client.line();
+    assert!(line.starts_with(r#"{"x-trace":7,"jsonrpc":"2.0","id":1,"result":{"#), "{line}");
+    assert!(line.ends_with(r#""n":1.50},"z":[ ]}"#), "{line}");
+    assert_eq!(line.matches(r#""content":"#).count(), 1, "{line}");
 }
