@@ -19,6 +19,7 @@ mod editor;
 mod event_line;
 mod exit;
 mod explain;
+mod find_server;
 mod find_session;
 mod headless;
 mod http;

@@ -166,6 +166,8 @@ pub(crate) trait Change {
     fn take_out(&self, tools: &mut Tools<'_>) -> Result<Outcome<Self::Seen>, EditError> {
         for _ in 0..TRIES {
             let found = Found::look(self.file())?;
+            // What was ours in it may come back, and must not be forgotten until then.
+            found.is_settled()?;
             let known = tools.ledger.about(found.path()).cloned();
             let plan = self.plan_out(&found, known.as_ref(), tools.backups)?;
             let done = match &plan.after {

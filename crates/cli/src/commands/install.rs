@@ -14,6 +14,7 @@ use crate::commands::install_mcp::{self, InstallMcpArgs, InstallMcpServerArgs};
 use crate::commands::install_work::{ForWhom, Work, add_doubt, own_program, tell};
 use crate::editing::Book;
 use crate::exit::{CommandError, ExitStatus};
+use crate::nearest::nearest;
 use crate::ui::{self, Ui};
 
 /// Tell agents to call unstuck, by entries in their settings
@@ -62,8 +63,14 @@ pub(crate) fn agent_named(word: &str) -> Result<&'static Agent, String> {
     let named = AGENTS.iter().find(|agent| agent.host.word() == word);
     named.ok_or_else(|| {
         let all: Vec<&str> = AGENTS.iter().map(|agent| agent.host.word()).collect();
-        format!("there are {}", all.join(", "))
+        or_one_of(word, &all)
     })
+}
+
+/// What is said of a name that nobody has: the one that may have been meant, and all there are.
+pub(super) fn or_one_of(word: &str, all: &[&str]) -> String {
+    let meant = nearest(word, all.iter().copied()).map(|name| format!("did you mean {name}? "));
+    format!("{}there are {}", meant.unwrap_or_default(), all.join(", "))
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &InstallArgs) -> Result<ExitStatus, CommandError> {

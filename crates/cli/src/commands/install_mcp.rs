@@ -10,6 +10,7 @@ use crate::agents::{
     Wrapping,
 };
 use crate::cellar::Cellar;
+use crate::commands::install::or_one_of;
 use crate::commands::install_work::{ForWhom, Work, add_doubt, own_program, tell};
 use crate::editing::Book;
 use crate::exit::{CommandError, ExitStatus};
@@ -91,7 +92,7 @@ impl InstallMcpArgs {
 pub(crate) fn client_named(word: &str) -> Result<&'static Client, String> {
     Client::named(word).ok_or_else(|| {
         let all: Vec<&str> = CLIENTS.iter().map(|client| client.word).collect();
-        format!("there are {}", all.join(", "))
+        or_one_of(word, &all)
     })
 }
 

@@ -9,6 +9,7 @@ use unstuck_wire::clean::Cleaner;
 use crate::cellar::Cellar;
 use crate::event_line::{self, WireEvent};
 use crate::exit::{CommandError, ExitStatus};
+use crate::find_server::{Heard, heard_of};
 use crate::find_session::find_session;
 use crate::lines;
 use crate::plain;
@@ -77,6 +78,11 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &LogArgs) -> Result<ExitSt
     }
     let begin = begin(&store, &wanted, args)?;
     let any = show(ui, &store, &wanted, args, begin, begin.max(newest))?;
+    if let (false, false, Some(server)) = (any, args.json, &args.server)
+        && let Heard::Never { nearest } = heard_of(&store, server)?
+    {
+        ui.remark(&unheard_of(server, nearest.as_deref(), ui.lang()))?;
+    }
     if args.follow {
         let seen = begin.max(newest);
         return follow(ui, cellar, args, Place { mark: store.file_mark(), store, whose, channel, seen });
@@ -273,6 +279,20 @@ fn from_the_future(since: u64, newest: Bookmark, lang: Lang) -> String {
             "--since {since} lies beyond the newest event, {newest}: is the bookmark from another store?\n"
         ),
         Lang::Zh => format!("--since {since} 超出了最新的事件 {newest}：这个书签是否来自另一个存储？\n"),
+    }
+}
+
+/// What is told of a server that nobody has heard of, in case that it is a slip of the pen.
+fn unheard_of(server: &str, nearest: Option<&str>, lang: Lang) -> String {
+    let server = plain::short(server, 80);
+    let nearest = nearest.map(|nearest| plain::short(nearest, 80));
+    match (nearest, lang) {
+        (Some(nearest), Lang::En) => {
+            format!("no server called {server} was ever heard of; did you mean {nearest}?\n")
+        }
+        (None, Lang::En) => format!("no server called {server} was ever heard of\n"),
+        (Some(nearest), Lang::Zh) => format!("从未见过名为 {server} 的服务器；您指的是 {nearest} 吗？\n"),
+        (None, Lang::Zh) => format!("从未见过名为 {server} 的服务器\n"),
     }
 }
 

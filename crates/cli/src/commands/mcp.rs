@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
+use clap::ArgGroup;
 use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use unstuck_judge::Lang;
@@ -23,7 +24,10 @@ use crate::{attempts, lines};
 /// other passes through as it is; calls of tools are checked, explained when they fail, sent again where that is safe, and
 /// recorded. A server that dies is started again.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "unstuck mcp [OPTIONS] -- COMMAND…\n       unstuck mcp [OPTIONS] --url URL",
+    group = ArgGroup::new("server").args(["url", "command"]).required(true),
+    after_help = "\
 Examples:
   unstuck mcp -- npx -y @modelcontextprotocol/server-filesystem .
   unstuck mcp --name github --timeout 2m -- github-mcp-server stdio
@@ -32,7 +36,8 @@ Examples:
   unstuck mcp --agent codex=2 -- ccg-mcp       send a failed call of that agent again at most twice
   claude mcp add files -- unstuck mcp --name files -- npx -y @modelcontextprotocol/server-filesystem .
 
-`unstuck log`, `unstuck stats --by server` and `unstuck lessons` show what came of it.")]
+`unstuck log`, `unstuck stats --by server` and `unstuck lessons` show what came of it."
+)]
 pub(crate) struct McpArgs {
     /// What the server is called in the record (default: from the command)
     #[arg(long, value_name = "NAME")]
@@ -40,7 +45,7 @@ pub(crate) struct McpArgs {
     /// Retry a call at most this often (default: by the kind of the failure)
     #[arg(long, value_name = "N")]
     retries: Option<u8>,
-    /// End an attempt after this long, such as 90s, 2m or a number of seconds
+    /// End an attempt after this long, such as 90s, 2m or a number of seconds; a retry after that gets half as much again
     #[arg(long, value_name = "TIME", value_parser = attempts::time_limit)]
     timeout: Option<Duration>,
     /// Begin no retry later than this after the call (default: what the client is known to wait for)
@@ -59,16 +64,16 @@ pub(crate) struct McpArgs {
     #[arg(long = "agent", value_name = "NAME=N", value_parser = agent_retries)]
     agents: Vec<(String, u8)>,
     /// The address of a server that speaks Streamable HTTP
-    #[arg(long, value_name = "URL", value_parser = address, conflicts_with = "command")]
+    #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Uri>,
     /// Send the value of a variable as a header with every request
-    #[arg(long, value_name = "NAME=VARIABLE", value_parser = header_variable, requires = "url")]
+    #[arg(long, value_name = "NAME=VARIABLE", value_parser = header_variable, requires = "url", conflicts_with = "command")]
     header_env: Vec<(HeaderName, String)>,
     /// Send the value of a variable as a bearer token with every request
-    #[arg(long, value_name = "VARIABLE", requires = "url")]
+    #[arg(long, value_name = "VARIABLE", requires = "url", conflicts_with = "command")]
     bearer_env: Option<String>,
     /// The server and its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "url")]
+    #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -184,4 +189,39 @@ fn headers(args: &McpArgs) -> Result<Vec<(HeaderName, HeaderValue)>, CommandErro
         Ok((name, value))
     };
     bearer.chain(named).map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command};
+
+    use super::*;
+
+    /// What is said of arguments that cannot be meant; empty where they can.
+    fn mistake(args: &[&str]) -> String {
+        let command = McpArgs::augment_args(Command::new("mcp").no_binary_name(true));
+        command.try_get_matches_from(args).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_server_is_a_command_or_an_address() {
+        let url = ["--url", "https://tide.example/mcp"];
+        assert_eq!(mistake(&["--", "tide"]), "");
+        assert_eq!(mistake(&url), "");
+        assert!(mistake(&[&url[..], &["--", "tide"]].concat()).contains("cannot be used with"));
+        let neither = mistake(&[]);
+        for form in ["unstuck mcp [OPTIONS] -- COMMAND", "unstuck mcp [OPTIONS] --url URL"] {
+            assert!(neither.contains(form), "{neither}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_to_an_address_is_not_said_to_a_command() {
+        for flag in [["--bearer-env", "TOKEN"], ["--header-env", "X-Tide=TIDE"]] {
+            assert_eq!(mistake(&[&["--url", "https://tide.example/mcp"], &flag[..]].concat()), "");
+            let said = mistake(&[&flag[..], &["--", "tide"]].concat());
+            assert!(said.contains(flag[0]) && said.contains("cannot be used with"), "{said}");
+            assert!(mistake(&flag).contains("--url"), "{flag:?}");
+        }
+    }
 }

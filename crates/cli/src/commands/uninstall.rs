@@ -91,9 +91,8 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
     let is_meant = |written: &Written| {
         args.agents.is_empty() || args.agents.iter().any(|agent| agent.host.word() == written.agent)
     };
-    if servers.is_some_and(|servers| servers.all().iter().any(is_meant)) {
-        ui.remark(servers_stay(ui))?;
-    }
+    let stay = servers.as_ref().map_or(&[][..], Ledger::all).iter().filter(|written| is_meant(written));
+    ui.remark(&servers_stay(ui.lang(), stay))?;
     Ok(status)
 }
 
@@ -103,12 +102,30 @@ fn uninstall(work: &mut Work, change: Installation, scope: Option<Scope>) -> Tol
     Told { change, scope, became: taken.map(Became::Uninstalled), notes, dry_run: work.dry_run }
 }
 
-/// Whoever takes us off the machine should know that some servers would no longer start.
-fn servers_stay(ui: &Ui) -> &'static str {
-    match ui.lang() {
-        Lang::En => "MCP servers still go through unstuck; `unstuck uninstall mcp` puts them back\n",
-        Lang::Zh => "仍有 MCP 服务器经由 unstuck；`unstuck uninstall mcp` 可将其恢复\n",
+/// Whoever takes us off the machine should know that some servers would no longer start: those of others that go through us, and
+/// our own.
+fn servers_stay<'a>(lang: Lang, written: impl Iterator<Item = &'a Written>) -> String {
+    let (mut wrapped, mut own) = (false, false);
+    for written in written {
+        wrapped |= !written.servers.is_empty();
+        // Keys are made for our own server alone; a file without either is noted because its path was mended.
+        own |= !written.made.is_empty() || written.servers.is_empty();
     }
+    let wrapped = match (wrapped, lang) {
+        (true, Lang::En) => "MCP servers still go through unstuck; `unstuck uninstall mcp` puts them back\n",
+        (true, Lang::Zh) => "仍有 MCP 服务器经由 unstuck；`unstuck uninstall mcp` 可将其恢复\n",
+        (false, _) => "",
+    };
+    let own = match (own, lang) {
+        (true, Lang::En) => {
+            "unstuck's own MCP server is still configured; `unstuck uninstall mcp-server` takes it out\n"
+        }
+        (true, Lang::Zh) => {
+            "unstuck 自己的 MCP 服务器仍在配置中；`unstuck uninstall mcp-server` 可将其移除\n"
+        }
+        (false, _) => "",
+    };
+    [wrapped, own].concat()
 }
 
 fn nothing(ui: &Ui, agent: &Agent) -> String {

@@ -33,6 +33,8 @@ pub(crate) enum EditError {
     NotOurs { path: PathBuf },
     #[error("another program keeps changing {}", path.display())]
     KeepsChanging { path: PathBuf },
+    #[error("{} is empty since a moment ago, and another program may be about to write it", path.display())]
+    JustEmptied { path: PathBuf },
     #[error("another program has written its own copy of {} over ours, twice", path.display())]
     WrittenBack { path: PathBuf },
     #[error("no space is left for {}", path.display())]
@@ -137,6 +139,9 @@ impl EditError {
                 format!("{} 在我们写入之后被人修改过，或本来就不是我们的", path.display())
             }
             EditError::KeepsChanging { path } => format!("另一个程序不断修改 {}", path.display()),
+            EditError::JustEmptied { path } => {
+                format!("{} 刚刚变为空文件，另一个程序可能正要写入", path.display())
+            }
             EditError::WrittenBack { path } => {
                 format!("另一个程序两次用自己的副本覆盖了我们写入的 {}", path.display())
             }
@@ -182,6 +187,9 @@ impl EditError {
                 "close the agent that uses this file, then run it again",
                 "请关闭使用该文件的代理，然后再运行一次",
             ),
+            EditError::JustEmptied { .. } => {
+                ("wait ten seconds, then run it again", "请等待十秒，然后再运行一次")
+            }
             EditError::Full { .. } => {
                 ("free some space on that disk, then run it again", "请腾出磁盘空间，然后再运行一次")
             }

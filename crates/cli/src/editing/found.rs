@@ -29,18 +29,15 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Looks at the file. One that was emptied a moment ago is waited for: whoever did that is about to write it, and what we
-    /// put there meanwhile would take its place.
+    /// Looks at the file. One that was emptied a moment ago is waited for, as long as there is hope: whoever did that is about to
+    /// write it.
     pub(crate) fn look(asked: &Path) -> Result<Found, EditError> {
         let begun = Instant::now();
         loop {
             let found = Found::as_it_is(asked)?;
-            match found.was_just_emptied() {
-                false => return Ok(found),
-                true if begun.elapsed() > PATIENCE => {
-                    return Err(EditError::KeepsChanging { path: found.path });
-                }
+            match found.was_just_emptied() && begun.elapsed() <= PATIENCE {
                 true => thread::sleep(PAUSE),
+                false => return Ok(found),
             }
         }
     }
@@ -80,8 +77,17 @@ impl Found {
         self.bytes.as_deref()
     }
 
+    /// Fails where whoever emptied it is about to write it: what we put there meanwhile would take its place.
+    pub(crate) fn is_settled(&self) -> Result<(), EditError> {
+        match self.was_just_emptied() {
+            true => Err(EditError::JustEmptied { path: self.path.clone() }),
+            false => Ok(()),
+        }
+    }
+
     /// Fails where replacing it would be against its owner's will.
     pub(crate) fn may_be_replaced(&self) -> Result<(), EditError> {
+        self.is_settled()?;
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         if let Ok(metadata) = fs::metadata(folder)
             && metadata.permissions().readonly()

@@ -342,7 +342,7 @@ fn a_ledger_that_cannot_be_read_stops_before_anything_is_written() {
 fn a_file_that_another_program_has_just_emptied_is_left_to_it() {
     let world = World::empty().with(".claude/settings.json", "");
     let said = world.run(&["install", "claude", "--user"], "");
-    said.complains(125, &["another program keeps changing"]);
+    said.complains(125, &["is empty since a moment ago", "wait ten seconds"]);
     assert_eq!(fs::read(world.path(".claude/settings.json")).unwrap(), b"");
     // Whoever writes in time is waited for.
     let path = world.path(".claude/settings.json");
@@ -355,6 +355,13 @@ fn a_file_that_another_program_has_just_emptied_is_left_to_it() {
     writer.join().unwrap();
     let text = fs::read_to_string(world.path(".claude/settings.json")).unwrap();
     assert!(text.contains("\"model\": \"opus\"") && text.contains("hook claude"), "{text}");
+}
+
+#[test]
+fn a_file_that_has_been_empty_for_long_comes_back_empty() {
+    comes_back("claude", SETTINGS, b"");
+    comes_back("claude", SETTINGS, b" \n");
+    comes_back("gemini", ".gemini/settings.json", b"");
 }
 
 #[test]

@@ -398,4 +398,19 @@ fn one_server_is_shown_with_its_calls_and_all_that_it_said() {
         chinese.stdout().contains("⏹ 服务器    files：ended with exit code 3；最后的输出：TypeError: x"),
         "{chinese}"
     );
+    let check = |args: &[&str], expected: &str| {
+        let said = world.run(&[&["log", "--server"], args].concat(), "");
+        assert_eq!((said.exit, said.stdout(), said.stderr()), (0, "", expected), "{args:?}");
+    };
+    check(
+        &["flies"],
+        "no server called flies was ever heard of; did you mean files?\nno events; resume with --since 16\n",
+    );
+    check(&["qq"], "no server called qq was ever heard of\nno events; resume with --since 16\n");
+    check(
+        &["flies", "--lang", "zh"],
+        "从未见过名为 flies 的服务器；您指的是 files 吗？\n没有事件；用 --since 16 继续\n",
+    );
+    // One that is known has nothing to show here, which is no slip of the pen.
+    check(&["files", "--since", "16"], "no events; resume with --since 16\n");
 }

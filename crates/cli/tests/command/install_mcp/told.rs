@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CLAUDE, fates};
+use super::{CLAUDE, CODEX, GEMINI, OPENCODE, fates};
 use crate::world::{Said, World};
 
 const SEVERAL: &str = r#"{"mcpServers": {
@@ -101,9 +101,12 @@ fn a_wrong_name_says_what_may_have_been_meant() {
         &["install", "mcp", "claude", "githb", "--lang", "zh"],
         &["Claude Code 没有名为 githb 的服务器", "您指的是 github 吗？"],
     );
+    check(&["install", "mcp", "cluade"], &["did you mean claude? there are claude, codex,"]);
+    check(&["uninstall", "mcp-server", "cursr"], &["did you mean cursor?"]);
+    check(&["install", "cluade"], &["did you mean claude? there are claude, codex,"]);
     check(
-        &["install", "mcp", "claud"],
-        &["there are claude, codex, gemini, qwen, opencode, copilot, cursor, cline"],
+        &["install", "mcp", "xyz"],
+        &["': there are claude, codex, gemini, qwen, opencode, copilot, cursor, cline"],
     );
     check(&["install", "mcp"], &["nobody said for which agent", "unstuck install mcp claude"]);
     assert!(!world.text(CLAUDE).contains("unstuck"));
@@ -142,6 +145,41 @@ fn whoever_takes_out_the_hooks_is_told_of_the_servers() {
     );
     world.installs(&["uninstall", "mcp"]);
     assert_eq!(world.installs(&["uninstall"]).stderr(), "");
+}
+
+#[test]
+fn whoever_takes_out_the_hooks_is_told_of_our_own_server_by_its_own_command() {
+    let world = World::empty().with(CLAUDE, r#"{"mcpServers": {"x": {"command": "a"}}}"#);
+    let own = "unstuck's own MCP server is still configured; `unstuck uninstall mcp-server` takes it out\n";
+    let wrapped = "MCP servers still go through unstuck; `unstuck uninstall mcp` puts them back\n";
+    world.installs(&["install", "mcp-server", "claude"]);
+    assert_eq!(world.installs(&["uninstall"]).stderr(), own);
+    world.installs(&["install", "mcp", "claude"]);
+    assert_eq!(world.installs(&["uninstall"]).stderr(), [wrapped, own].concat());
+    world.installs(&["uninstall", "mcp-server"]);
+    assert_eq!(world.installs(&["uninstall"]).stderr(), wrapped);
+    world.installs(&["uninstall", "mcp"]);
+    assert_eq!(world.installs(&["uninstall"]).stderr(), "");
+}
+
+#[test]
+fn a_file_with_nothing_in_it_has_no_server() {
+    let files = [
+        ("claude", CLAUDE),
+        ("gemini", GEMINI),
+        ("codex", CODEX),
+        ("cursor", ".cursor/mcp.json"),
+        ("opencode", OPENCODE),
+    ];
+    for (agent, file) in files {
+        for nothing in ["", " \n"] {
+            let world = World::empty().with(file, nothing);
+            let said = world.installs(&["install", "mcp", agent]);
+            assert_eq!((said.exit, said.stdout()), (0, ""), "{file}\n{said}");
+            assert!(said.stderr().contains(": no server is configured there; "), "{file}\n{said}");
+            assert_eq!(world.text(file), nothing);
+        }
+    }
 }
 
 #[test]
