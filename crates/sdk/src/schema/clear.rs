@@ -28,7 +28,12 @@ impl<'s> Walk<'s> {
         let Some(fields) = self.definitions.words(node) else { return };
         let sorts = sorts(fields);
         if !sorts.is_empty() && !sorts.iter().any(|sort| sort.holds(value)) {
-            if !sorts.iter().any(|sort| may_be_meant(*sort, value)) {
+            let may_be_meant = |sort: &Sort| match may_be_meant(*sort, value) {
+                Reading::Taken => true,
+                Reading::TakenWhere(says) => self.is_said(whole, says),
+                Reading::Refused => false,
+            };
+            if !sorts.iter().any(may_be_meant) {
                 self.add(found, way, value, Weight::Off, || {
                     Wrong::Unfit(self.definitions.expected(node), None)
                 });
@@ -65,6 +70,22 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// Does a part of the schema that holds for a value, in one form or another, say it? Also where nobody can tell.
+    fn is_said(&self, node: &'s Value, says: fn(&Map<String, Value>) -> bool) -> bool {
+        self.definitions.in_any_form(node).into_iter().any(|fields| {
+            self.is_tired_after_a_step() || says(fields) || self.definitions.leads_elsewhere(fields)
+        })
+    }
+
+    /// May the tool know what a field is that was left out?
+    fn may_have_default(&self, whole: &'s Value, field: &str) -> bool {
+        let objects = self.definitions.in_any_form(whole).into_iter();
+        let mut nodes = objects.filter_map(|fields| fields.get("properties")?.get(field));
+        nodes.any(|node| {
+            self.is_tired_after_a_step() || self.is_said(node, |fields| fields.contains_key("default"))
+        })
+    }
+
     /// What has to be there and is not. Of a field with a default the tool knows what it is without it.
     fn look_for_clearly_missing<'v>(
         &self,
@@ -77,28 +98,53 @@ impl<'s> Walk<'s> {
     ) {
         let required = list(fields, "required").iter().filter_map(Value::as_str);
         for field in required.filter(|field| !entries.contains_key(*field)) {
-            let has_default =
-                self.definitions.property(whole, field).is_some_and(|node| node.get("default").is_some());
-            if !has_default {
+            if !self.may_have_default(whole, field) {
                 self.add_missing(field, whole, entries, false, value, way, found);
             }
         }
     }
 }
 
-/// May a tool read a value as something of this type, which it is not?
-fn may_be_meant(sort: Sort, value: &Value) -> bool {
+/// What a tool may make of a value that is of another type than its schema says.
+enum Reading {
+    /// It may read it as what it should be.
+    Taken,
+    /// It may, where its schema says more of it than the type.
+    TakenWhere(fn(&Map<String, Value>) -> bool),
+    /// Nobody reads it so.
+    Refused,
+}
+
+/// May a tool read a value as something of this type, which it is not? What the usual libraries do decides it: pydantic as it is
+/// without further settings, and zod where it is told to coerce.
+fn may_be_meant(sort: Sort, value: &Value) -> Reading {
     match (sort, value) {
         // Many write it for what they leave out.
-        (_, Value::Null) => true,
-        (Sort::Truth, Value::Number(number)) => matches!(number.as_u64(), Some(0 | 1)),
-        (Sort::Whole, Value::Number(_)) => true,
-        (sort, Value::String(text)) => reads_as(sort, text.trim()),
+        (_, Value::Null) => Reading::Taken,
+        (Sort::Truth, Value::Number(number)) => {
+            taken_if(number.as_f64().is_some_and(|number| number == 0.0 || number == 1.0))
+        }
+        // A truth counts as 0 or 1.
+        (Sort::Whole | Sort::Number, Value::Bool(_)) => Reading::Taken,
+        (Sort::Whole | Sort::Number, Value::Number(_)) => Reading::Taken,
+        // Points in time, durations and addresses are texts that can be said as numbers.
+        (Sort::Text, Value::Number(_) | Value::Bool(_)) => {
+            Reading::TakenWhere(|fields| fields.contains_key("format"))
+        }
+        // Of a list whose entries have places, the places may have names.
+        (Sort::List, Value::Object(_)) => Reading::TakenWhere(|fields| {
+            fields.contains_key("prefixItems") || fields.get("items").is_some_and(Value::is_array)
+        }),
+        (sort, Value::String(text)) => taken_if(reads_as(sort, text.trim())),
         (
             Sort::Null | Sort::Truth | Sort::Whole | Sort::Number | Sort::Text | Sort::List | Sort::Object,
             Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
-        ) => false,
+        ) => Reading::Refused,
     }
+}
+
+fn taken_if(holds: bool) -> Reading {
+    if holds { Reading::Taken } else { Reading::Refused }
 }
 
 /// Can a text be read as something of this type?
@@ -108,9 +154,33 @@ fn reads_as(sort: Sort, text: &str) -> bool {
     match sort {
         Sort::Text => true,
         Sort::Null => text.is_empty() || is_word(&["null", "none"]),
-        Sort::Truth => is_word(&["true", "false", "yes", "no", "on", "off", "1", "0"]),
-        Sort::Whole | Sort::Number => text.parse::<f64>().is_ok(),
+        Sort::Truth => {
+            let is_number = text.parse::<f64>().is_ok_and(|number| number == 0.0 || number == 1.0);
+            text.is_empty()
+                || is_number
+                || is_word(&["true", "false", "yes", "no", "on", "off", "t", "f", "y", "n"])
+        }
+        Sort::Whole | Sort::Number => reads_as_number(text),
         Sort::List => text.starts_with('[') && is_json(Value::is_array),
         Sort::Object => text.starts_with('{') && is_json(Value::is_object),
     }
+}
+
+/// Numbers may have `_` between their digits, be written to another base, or not at all: some read nothing as 0.
+fn reads_as_number(text: &str) -> bool {
+    let bases = [("0x", 16), ("0o", 8), ("0b", 2)];
+    let is_coded = |(mark, base): (&str, u32)| {
+        let digits = text.get(..2).filter(|begins| begins.eq_ignore_ascii_case(mark)).map(|_| &text[2..]);
+        digits.is_some_and(|digits| {
+            !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(base) || digit == '_')
+        })
+    };
+    let is_grouped = || {
+        let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+        let bytes = text.as_bytes();
+        let marks = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_');
+        let mut between = marks.map(|(at, _)| is_digit(bytes[..at].last()) && is_digit(bytes.get(at + 1)));
+        between.all(|holds| holds) && text.replace('_', "").parse::<f64>().is_ok()
+    };
+    text.is_empty() || text.parse::<f64>().is_ok() || bases.into_iter().any(is_coded) || is_grouped()
 }

@@ -93,6 +93,13 @@ impl Definitions {
         written.filter_map(|reference| self.target(reference))
     }
 
+    /// Does a part of the schema refer to something that is not followed here?
+    pub(super) fn leads_elsewhere(&self, fields: &Map<String, Value>) -> bool {
+        let mut written =
+            ["$ref", "$dynamicRef"].into_iter().filter_map(|keyword| fields.get(keyword)?.as_str());
+        written.any(|reference| self.target(reference).is_none())
+    }
+
     /// The objects of the schema that all hold for the value at `node`: itself, what it refers to, what it combines.
     pub(super) fn all_of<'s>(&'s self, node: &'s Value) -> Vec<&'s Map<String, Value>> {
         let mut all = Vec::new();
@@ -212,7 +219,7 @@ impl Definitions {
     }
 
     /// All objects of the schema that hold for the value at `node` in one form or another.
-    fn in_any_form<'s>(&'s self, node: &'s Value) -> Vec<&'s Map<String, Value>> {
+    pub(super) fn in_any_form<'s>(&'s self, node: &'s Value) -> Vec<&'s Map<String, Value>> {
         let mut objects = Vec::new();
         let mut seen = HashSet::new();
         let mut open = vec![node];

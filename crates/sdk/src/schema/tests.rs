@@ -499,3 +499,100 @@ fn what_could_be_meant_otherwise_or_would_lose_something_is_left_alone() {
     check_repair(&written(json!({ "required": ["path", "patch"] })), json!({ "patc": 1 }), "left alone");
     check_repair(&schema::<Strict>(), json!({ "path": "a", "count": 1, "extra": null }), "left alone");
 }
+
+/// Do these values for a field of this schema pass where only what is clearly wrong is refused?
+#[track_caller]
+fn check_lenient(node: Value, values: &[Value], passes: bool) {
+    let schema = written(json!({ "type": "object", "properties": { "a": node }, "required": ["a"] }));
+    for value in values {
+        let wrong = schema.clearly_wrong(&json!({ "a": value }));
+        assert_eq!(wrong.is_none(), passes, "{value} for {node}: {wrong:?}");
+    }
+}
+
+#[test]
+fn whatever_the_usual_libraries_read_is_not_clearly_wrong() {
+    let words =
+        ["y", "N", "t", "F", "Yes", "no", "ON", "off", "TRUE", "false", "0", "1", "1.0", " true ", ""];
+    check_lenient(json!({ "type": "boolean" }), &words.map(Value::from), true);
+    check_lenient(json!({ "type": "boolean" }), &[json!(0), json!(1), json!(1.0), json!(0.0)], true);
+    let numbers = ["5", " 5 ", "+5", "-0.5", "1e3", "1_000", "1_000.5", "0x1F", "0b11", "0o17", "inf", ""];
+    for sort in ["integer", "number"] {
+        check_lenient(json!({ "type": sort }), &numbers.map(Value::from), true);
+        check_lenient(json!({ "type": sort }), &[json!(true), json!(false), json!(3.0), Value::Null], true);
+    }
+    for format in ["date-time", "date", "time", "duration", "ipv4"] {
+        check_lenient(
+            json!({ "type": "string", "format": format }),
+            &[json!(1_700_000_000), json!(1.5)],
+            true,
+        );
+    }
+    let dated = [json!(5)];
+    check_lenient(json!({ "type": "string", "allOf": [{ "format": "date" }] }), &dated, true);
+    check_lenient(
+        json!({ "type": "string", "anyOf": [{ "format": "date" }, { "format": "time" }] }),
+        &dated,
+        true,
+    );
+    check_lenient(json!({ "type": ["string", "null"], "format": "date" }), &dated, true);
+    check_lenient(json!({ "type": "array" }), &[json!("[1]")], true);
+    check_lenient(json!({ "type": "object" }), &[json!("{\"b\": 1}")], true);
+    check_lenient(
+        json!({ "type": "array", "prefixItems": [{ "title": "X", "type": "integer" }] }),
+        &[json!({ "x": 1 })],
+        true,
+    );
+}
+
+#[test]
+fn a_type_that_cannot_be_meant_is_clearly_wrong() {
+    check_lenient(
+        json!({ "type": "boolean" }),
+        &[json!("maybe"), json!(2), json!(0.5), json!([true])],
+        false,
+    );
+    let none = ["many", "1,000", "_1", "1__0", "1_", "0x", "0b2", "2024-01-31T00:00:00Z", "true"];
+    check_lenient(json!({ "type": "number" }), &none.map(Value::from), false);
+    check_lenient(json!({ "type": "integer" }), &[json!([1]), json!({ "a": 1 })], false);
+    check_lenient(json!({ "type": "string" }), &[json!(5), json!(true), json!({}), json!(["a"])], false);
+    check_lenient(json!({ "type": "string", "format": "date" }), &[json!({}), json!([5])], false);
+    check_lenient(json!({ "type": "array" }), &[json!(5), json!("a"), json!({ "a": 1 })], false);
+    check_lenient(json!({ "type": "array", "items": { "type": "string" } }), &[json!([5])], false);
+    check_lenient(json!({ "type": "object" }), &[json!(5), json!("a"), json!([["a", 1]])], false);
+}
+
+#[test]
+fn a_field_with_a_default_anywhere_may_be_left_out() {
+    #[track_caller]
+    fn check(schema: Value, expected: bool) {
+        let wrong = written(schema.clone()).clearly_wrong(&json!({}));
+        assert_eq!(wrong.is_none(), expected, "{schema}: {wrong:?}");
+    }
+    let with = |node: Value| {
+        json!({ "properties": { "a": node }, "required": ["a"],
+            "$defs": { "mode": { "type": "string", "default": "fast" }, "bare": { "type": "string" },
+                "chain": { "allOf": [{ "$ref": "#/$defs/mode" }] } } })
+    };
+    check(with(json!({ "default": null })), true);
+    check(with(json!({ "$ref": "#/$defs/mode" })), true);
+    check(with(json!({ "$ref": "#/$defs/chain" })), true);
+    check(with(json!({ "$ref": "#/$defs/bare", "default": "x" })), true);
+    check(with(json!({ "allOf": [{ "$ref": "#/$defs/mode" }] })), true);
+    check(with(json!({ "anyOf": [{ "type": "null" }, { "type": "string", "default": "x" }] })), true);
+    check(with(json!({ "$ref": "#/$defs/bare" })), false);
+    check(with(json!({ "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/bare" }] })), false);
+    // Up to draft 7 what stands beside a reference does not count, but it is there for a reason.
+    let mut older = with(json!({ "$ref": "#/$defs/bare", "default": "x" }));
+    older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    check(older, true);
+    // One part says that it has to be there, another what it is without.
+    let parts = json!({ "required": ["a"], "allOf": [
+        { "properties": { "a": { "type": "integer" } } }, { "properties": { "a": { "default": 1 } } },
+    ] });
+    check(parts, true);
+    // Where a reference leads to a part with a name of its own, nobody looks.
+    let elsewhere = json!({ "properties": { "a": { "$ref": "other" } }, "required": ["a"],
+        "$id": "https://schemas.example/root", "$defs": { "b": { "$id": "other", "default": 1 } } });
+    check(elsewhere, true);
+}

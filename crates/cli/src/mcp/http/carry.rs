@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use unstuck_wire::mcp::Id;
 
 use super::client::{Left, Turn, Unsent};
+use super::flights::Stage;
 use super::line::{EVENTS, Line};
 use super::naming::SESSION;
 use super::reading::{self, Came, Said};
@@ -64,6 +65,10 @@ impl Line {
             }
         };
         let asked = Asked { id, number: carried.number, stateless };
+        // It never leaves, and whoever ends the session tells so.
+        if self.is_over() {
+            return;
+        }
         let turn = carried.turn.take();
         let (sent, in_session) = self.post(&carried, turn).await;
         let response = match sent {
@@ -79,6 +84,10 @@ impl Line {
         drop(carried);
         if !response.status().is_success() {
             return self.refused(response, &asked, in_session).await;
+        }
+        self.flights.set(&asked.id, asked.number, Stage::Taken);
+        if in_session {
+            self.has_served();
         }
         match kind(&response) {
             Content::Events => self.follow(response.into_body(), &asked).await,
@@ -186,6 +195,8 @@ impl Line {
         let mut body = Some(body);
         let mut in_vain = 0;
         let mut why = String::new();
+        // The last reason alone is worth telling.
+        let mut not_resumed = String::new();
         loop {
             if let Some(body) = body.take() {
                 events.moved = false;
@@ -201,6 +212,7 @@ impl Line {
                 }
                 if events.moved {
                     in_vain = 0;
+                    not_resumed.clear();
                 }
             }
             if !self.flights.has(&asked.id, asked.number) {
@@ -208,7 +220,7 @@ impl Line {
             }
             let resumable = !asked.stateless && events.last_id.is_some() && in_vain < RESUMED_MAX;
             if !resumable {
-                return self.give_up(asked, unanswered(why, StatusCode::OK)).await;
+                return self.give_up(asked, cut_off(why + &not_resumed)).await;
             }
             sleep(pause(events.retry, in_vain)).await;
             in_vain += 1;
@@ -218,10 +230,10 @@ impl Line {
                 }
                 Ok(response) if response.status().as_u16() == 404 => return self.expire(),
                 Ok(response) if response.status().is_client_error() => {
-                    return self.give_up(asked, unanswered(why, StatusCode::OK)).await;
+                    return self.give_up(asked, cut_off(why)).await;
                 }
                 Ok(_) => {}
-                Err(unsent) => why = format!("{why}, and then: {}", unsent.words),
+                Err(unsent) => not_resumed = format!(", and could not be taken up: {}", unsent.words),
             }
         }
     }
@@ -254,7 +266,10 @@ impl Line {
                 self.too_long(&body).await;
                 format!("the answer is longer than {} bytes", self.frame_max)
             }
-            Whole::Broken(why) => format!("transfer closed with outstanding read data: {why}"),
+            Whole::Broken(why) => {
+                let why = format!("transfer closed with outstanding read data: {why}");
+                return self.give_up(asked, cut_off(why)).await;
+            }
         };
         self.give_up(asked, unanswered(why, status)).await;
     }
@@ -268,12 +283,14 @@ impl Line {
         // A request may be about a session of another kind. Where the server says whose answer it is, it is that and no more.
         let is_own_fault = answers && head.status == StatusCode::BAD_REQUEST;
         if in_session && !is_own_fault && refusal::ends_session(head.status, &body) {
+            self.flights.set(&asked.id, asked.number, Stage::Untaken);
             return self.expire();
         }
         if answers && self.hear(body.clone()).await.is_err() {
             return;
         }
-        let why = refusal::refusal(head.status, &head.headers, &body, clock::here(), self.lang);
+        let given = self.given();
+        let why = refusal::refusal(head.status, &head.headers, &body, given, clock::here(), self.lang);
         self.give_up(asked, why).await;
     }
 
@@ -316,6 +333,11 @@ fn kind(response: &Response<Incoming>) -> Content {
 fn pause(said: Option<Duration>, in_vain: u32) -> Duration {
     let doubled = said.unwrap_or(RESUME_WAIT).saturating_mul(2_u32.saturating_pow(in_vain.min(16)));
     doubled.clamp(RESUME_WAIT_MIN, RESUME_WAIT_MAX)
+}
+
+/// An answer that broke off. Its status was that of a success and says nothing: it is the connection that failed, and that passes.
+fn cut_off(words: String) -> Unanswered {
+    Unanswered { words, http_status: None, retry_after: None, never_reached: false, is_final: false }
 }
 
 fn unanswered(words: String, status: StatusCode) -> Unanswered {

@@ -23,6 +23,20 @@ pub(super) struct Flight {
     pub(super) stateless: bool,
     pub(super) left: Left,
     pub(super) task: Option<AbortHandle>,
+    /// Is it a call of a tool? Whatever else was asked in a session that is over is asked again by whoever waits for it.
+    pub(super) is_call: bool,
+    pub(super) stage: Stage,
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The server has said nothing to it yet.
+    Open,
+    /// The answer has begun.
+    Taken,
+    /// The server did not take it, because the session is over.
+    Untaken,
 }
 
 /// What is to be learned from an answer.
@@ -50,6 +64,31 @@ impl Flights {
         if let Some(flight) = self.table().get_mut(id).filter(|flight| flight.number == number) {
             flight.task = Some(task);
         }
+    }
+
+    /// It has come so far.
+    pub(super) fn set(&self, id: &Id, number: u64, stage: Stage) {
+        if let Some(flight) = self.table().get_mut(id).filter(|flight| flight.number == number) {
+            flight.stage = stage;
+        }
+    }
+
+    /// Does any wait for the first word of the server?
+    pub(super) fn are_open(&self) -> bool {
+        self.table().values().any(|flight| flight.stage == Stage::Open && flight.left.has_left())
+    }
+
+    /// Ends the calls that the server certainly did not take.
+    pub(super) fn end_untaken(&self) -> Vec<Id> {
+        let is_untaken = |flight: &mut Flight| {
+            flight.is_call
+                && match flight.stage {
+                    Stage::Open => !flight.left.has_left(),
+                    Stage::Taken => false,
+                    Stage::Untaken => true,
+                }
+        };
+        self.table().extract_if(|_, flight| is_untaken(flight)).map(|(id, _)| id).collect()
     }
 
     /// Is it still under way?

@@ -21,12 +21,15 @@ use super::client::{Client, Left, Letter, Turn, Unsent};
 use super::flights::{Awaited, Flights};
 use super::naming::{self, LAST_EVENT, Marked, SESSION, Unusable, VERSION};
 use super::reading::{self, Came, Said};
+use super::refusal::Given;
 use super::room;
-use crate::mcp::link::{Gone, Heard, Inbound, Noise};
+use crate::mcp::link::{Gone, Heard, Inbound, Noise, Unanswered};
 use crate::mcp::loads::Loads;
 
 /// So long may the farewell take.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// So long it takes at least until there is another session.
+const NEXT_SESSION: Duration = Duration::from_millis(250);
 /// So much of what is no frame is shown.
 const SHOWN: usize = 256;
 /// How a stream of events is called.
@@ -47,7 +50,7 @@ pub(super) struct Line {
     pub(super) room: Semaphore,
     pub(super) flights: Flights,
     pub(super) heard: mpsc::Sender<Heard>,
-    gone: mpsc::Sender<Gone>,
+    expired: mpsc::Sender<()>,
     /// What is under way to who listens.
     pub(super) inbound: Arc<Loads>,
 }
@@ -59,6 +62,10 @@ struct Spoken {
     greeted: bool,
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
+    /// Did the server do anything in the session?
+    has_served: bool,
+    /// The session is over.
+    is_over: bool,
 }
 
 /// Nobody listens any more.
@@ -69,7 +76,7 @@ impl Line {
     pub(super) fn new(
         settings: HttpSettings,
         heard: mpsc::Sender<Heard>,
-        gone: mpsc::Sender<Gone>,
+        expired: mpsc::Sender<()>,
         inbound: Arc<Loads>,
     ) -> Line {
         let mut headers = HeaderMap::new();
@@ -102,7 +109,7 @@ impl Line {
             room: Semaphore::new(room::for_requests()),
             flights: Flights::default(),
             heard,
-            gone,
+            expired,
             inbound,
         }
     }
@@ -179,6 +186,16 @@ impl Line {
         self.client.send(&self.url, letter).await
     }
 
+    /// The server answered in the session.
+    pub(super) fn has_served(&self) {
+        self.spoken().has_served = true;
+    }
+
+    /// Is the session over, so that nothing more is sent in it?
+    pub(super) fn is_over(&self) -> bool {
+        self.spoken().is_over
+    }
+
     /// The server gave a session, or none.
     pub(super) fn enter_session(&self, session: Option<HeaderValue>) {
         self.spoken().session = session;
@@ -229,6 +246,11 @@ impl Line {
         self.pass_on(text).await
     }
 
+    /// What a server is told of who is asking.
+    pub(super) fn given(&self) -> Given {
+        Given::by(&self.headers)
+    }
+
     /// Does it answer something that is under way?
     pub(super) fn is_answer(&self, frame: &[u8]) -> bool {
         matches!(str::from_utf8(frame).map(reading::came), Ok(Came::Answer(_)))
@@ -262,15 +284,34 @@ impl Line {
 
     /// The session is over, and with it all that was under way.
     pub(super) fn expire(&self) {
-        self.spoken().session = None;
+        self.spoken().is_over = true;
         // Once is enough.
-        let _ = self.gone.try_send(Gone { words: "the session expired".to_owned(), code: None });
+        let _ = self.expired.try_send(());
+    }
+
+    /// Tells that the session is over, and of each call that the server did not take because of it. A session in which nothing
+    /// was ever done is as bad as a server that died.
+    pub(super) async fn tell_of_expiry(&self, untaken: Vec<Id>) {
+        for id in untaken {
+            // In words that nobody takes for those of a server that may have begun.
+            let why = Unanswered {
+                words: "the server had forgotten us, and is greeted anew".to_owned(),
+                http_status: None,
+                retry_after: Some(NEXT_SESSION),
+                never_reached: true,
+                is_final: false,
+            };
+            let _ = self.say(Heard::Unanswered { id, why }).await;
+        }
+        let gone = Gone { words: "the session expired".to_owned(), code: None };
+        let has_served = self.spoken().has_served;
+        let _ = self.say(if has_served { Heard::Expired(gone) } else { Heard::Gone(gone) }).await;
     }
 
     /// Tells the server that its session is needed no more.
     pub(super) async fn give_back_session(&self) {
         let (headers, in_session) = self.session_headers("application/json, text/event-stream");
-        if in_session {
+        if in_session && !self.is_over() {
             let letter = Letter {
                 method: Method::DELETE,
                 headers,

@@ -69,11 +69,11 @@ impl HttpSettings {
 pub(crate) fn open(settings: HttpSettings, inbound: Arc<Loads>) -> Link {
     let (to, outbound) = mpsc::unbounded_channel();
     let (heard, from) = mpsc::channel(HEARD_MAX);
-    let (gone, is_gone) = mpsc::channel(1);
+    let (expired, is_expired) = mpsc::channel(1);
     let over = CancellationToken::new();
     let ended = over.clone();
     tokio::spawn(async move {
-        office::run(Line::new(settings, heard, gone, inbound), outbound, is_gone).await;
+        office::run(Line::new(settings, heard, expired, inbound), outbound, is_expired).await;
         ended.cancel();
     });
     Link { to, from, over }

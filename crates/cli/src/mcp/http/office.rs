@@ -3,24 +3,35 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use unstuck_wire::mcp::{self, Message};
 
 use super::carry::Carried;
 use super::client::Turns;
-use super::flights::{Awaited, Flight};
+use super::flights::{Awaited, Flight, Stage};
 use super::line::Line;
 use super::reading::Said;
-use crate::mcp::link::{Asks, Gone, Heard, Outbound};
+use crate::mcp::link::{Asks, Outbound};
+
+/// So long those that are under way may find out by themselves that their session is over: only they know then that the server
+/// did not take them.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// So often somebody looks whether they did.
+const LOOKS_EVERY: Duration = Duration::from_millis(10);
 
 /// How it ends.
 enum End {
     HungUp,
-    Gone(Gone),
+    Expired,
 }
+
+/// The method of a call of a tool.
+const CALL: &str = "tools/call";
 
 /// What waits until a frame has arrived before the next may go.
 type Gate = oneshot::Receiver<()>;
@@ -29,7 +40,7 @@ type Gate = oneshot::Receiver<()>;
 pub(super) async fn run(
     line: Line,
     mut outbound: mpsc::UnboundedReceiver<Outbound>,
-    mut is_gone: mpsc::Receiver<Gone>,
+    mut is_expired: mpsc::Receiver<()>,
 ) {
     let line = Arc::new(line);
     let mut ways = JoinSet::new();
@@ -49,17 +60,33 @@ pub(super) async fn run(
                 Some(said) => waiting.extend(apart(said)),
                 None => break End::HungUp,
             },
-            Some(gone) = is_gone.recv() => break End::Gone(gone),
+            Some(()) = is_expired.recv() => break End::Expired,
             () = line.heard.closed() => break End::HungUp,
             // Whether it was opened or let go, the way is free.
             _ = async { match &mut gate { Some(gate) => gate.await.ok(), None => None } }, if gate.is_some() => gate = None,
             Some(_) = ways.join_next(), if !ways.is_empty() => {}
         }
     };
-    ways.shutdown().await;
     match end {
-        End::HungUp => line.give_back_session().await,
-        End::Gone(gone) => drop(line.heard.send(Heard::Gone(gone)).await),
+        End::HungUp => {
+            ways.shutdown().await;
+            line.give_back_session().await;
+        }
+        End::Expired => {
+            // What they still say is heard.
+            let _some_never_say_anything = timeout(LAST_WORDS, async {
+                while line.flights.are_open() && !line.heard.is_closed() {
+                    sleep(LOOKS_EVERY).await;
+                }
+            })
+            .await;
+            ways.shutdown().await;
+            let mut untaken = line.flights.end_untaken();
+            waiting.extend(std::iter::from_fn(|| outbound.try_recv().ok()).flat_map(apart));
+            let asked = waiting.into_iter().filter_map(|out| out.asks);
+            untaken.extend(asked.filter(|asks| asks.method == CALL).map(|asks| asks.id));
+            line.tell_of_expiry(untaken).await;
+        }
     }
 }
 
@@ -119,6 +146,7 @@ fn send_out(
         Some("tools/list") => Awaited::Tools,
         _ => Awaited::Nothing,
     };
+    let is_call = method == Some(CALL);
     let stateless = line.speaks(&said, waits_for == Awaited::Version);
     let (frame, asks) = (out.frame, out.asks.map(|asks| asks.id));
     let carried = Carried {
@@ -132,7 +160,8 @@ fn send_out(
     match asks {
         Some(id) => {
             let left = carried.left.clone();
-            let flight = Flight { number, waits_for, stateless, left, task: None };
+            let flight =
+                Flight { number, waits_for, stateless, left, task: None, is_call, stage: Stage::Open };
             if let Some(other) = line.flights.begin(id.clone(), flight) {
                 other.task.iter().for_each(|task| task.abort());
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use unstuck_judge::Lang;
 use unstuck_judge::hint::{self, Clock, Wait};
 use unstuck_wire::redact::redact;
@@ -24,11 +24,31 @@ const WAITS: [&str; 7] = [
 /// So much of a body is told on.
 pub(super) const TOLD: usize = 4096;
 
+/// Whether a server is told who is asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    Token,
+    Nothing,
+}
+
+impl Given {
+    /// Looks for a header that says who is asking, or may do so by its name.
+    pub(super) fn by(headers: &HeaderMap) -> Given {
+        let words = ["auth", "cookie", "credential", "key", "secret", "session", "token"];
+        let is_login = |name: &HeaderName| words.iter().any(|word| name.as_str().contains(word));
+        match headers.keys().any(is_login) {
+            true => Given::Token,
+            false => Given::Nothing,
+        }
+    }
+}
+
 /// Reads a refusal.
 pub(super) fn refusal(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
+    given: Given,
     clock: Clock,
     lang: Lang,
 ) -> Unanswered {
@@ -40,7 +60,7 @@ pub(super) fn refusal(
     if !said.is_empty() {
         words = format!("{words}: {said}");
     }
-    if let Some(advice) = advice(status, headers, lang) {
+    if let Some(advice) = advice(status, headers, given, lang) {
         words = format!("{words}\n{advice}");
     }
     Unanswered {
@@ -75,27 +95,42 @@ pub(super) fn said(body: &[u8]) -> String {
 }
 
 /// What somebody can do about it.
-fn advice(status: StatusCode, headers: &HeaderMap, lang: Lang) -> Option<&'static str> {
+fn advice(status: StatusCode, headers: &HeaderMap, given: Given, lang: Lang) -> Option<&'static str> {
     let wants_login = headers.contains_key(WWW_AUTHENTICATE);
     Some(match (status.as_u16(), lang) {
+        (401, Lang::En) if given == Given::Token => {
+            "The server refused the token that `unstuck mcp` was given with `--bearer-env` or `--header-env`: it is wrong, \
+             has expired, or is for another server. Put one that is valid into the variable, and start `unstuck mcp` again."
+        }
+        (401, Lang::Zh) if given == Given::Token => {
+            "服务器拒绝了通过 `--bearer-env` 或 `--header-env` 给 `unstuck mcp` 的令牌：令牌有误、已过期，或者属于别的服务器。请把有效的令牌放进该变量，然后重新启动 `unstuck mcp`。"
+        }
         (401, Lang::En) => {
-            "The server wants to know who is asking. Give `unstuck mcp` a token with `--header-env`. A login in the \
-             browser can only be done by the agent itself: let it speak to such a server directly."
+            "The server wants to know who is asking. Give `unstuck mcp` a token with `--bearer-env` (`--header-env` where \
+             it goes into another header). A login in the browser can only be done by the agent itself: let it speak to such \
+             a server directly."
         }
         (401, Lang::Zh) => {
-            "服务器要求身份验证。请用 `--header-env` 给 `unstuck mcp` 一个令牌。浏览器登录只能由代理自己完成：这样的服务器请让代理直接连接。"
+            "服务器要求身份验证。请用 `--bearer-env`（令牌放在别的标头时用 `--header-env`）给 `unstuck mcp` 一个令牌。浏览器登录只能由代理自己完成：这样的服务器请让代理直接连接。"
         }
         (403, Lang::En) if wants_login => {
-            "The token does not allow this. Give `unstuck mcp` one that does with `--header-env`, or let the agent \
+            "The token does not allow this. Give `unstuck mcp` one that does with `--bearer-env`, or let the agent \
              log in by itself and speak to the server directly."
         }
         (403, Lang::Zh) if wants_login => {
-            "令牌的权限不够。请用 `--header-env` 给 `unstuck mcp` 一个有权限的令牌，或者让代理自己登录并直接连接服务器。"
+            "令牌的权限不够。请用 `--bearer-env` 给 `unstuck mcp` 一个有权限的令牌，或者让代理自己登录并直接连接服务器。"
+        }
+        (403, Lang::En) if given == Given::Token => {
+            "The server does not allow this to whoever the token that `unstuck mcp` was given stands for. Give it one that is \
+             allowed to do it with `--bearer-env`."
+        }
+        (403, Lang::Zh) if given == Given::Token => {
+            "服务器不允许 `unstuck mcp` 所用令牌的持有者这样做。请用 `--bearer-env` 给它一个有权限的令牌。"
         }
         (403, Lang::En) => {
-            "The server does not allow this. If it needs a token, give `unstuck mcp` one with `--header-env`."
+            "The server does not allow this. If it needs a token, give `unstuck mcp` one with `--bearer-env`."
         }
-        (403, Lang::Zh) => "服务器不允许这样做。如果需要令牌，请用 `--header-env` 给 `unstuck mcp` 一个。",
+        (403, Lang::Zh) => "服务器不允许这样做。如果需要令牌，请用 `--bearer-env` 给 `unstuck mcp` 一个。",
         (407, Lang::En) => {
             "The proxy on the way wants a login: write it into the variable that names the proxy."
         }
@@ -133,13 +168,14 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, headers: &[(&'static str, &str)], body: &str, expected: &str) {
-        let headers = headers.iter().map(|(name, value)| {
-            (hyper::header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
-        });
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
         let why = refusal(
             StatusCode::from_u16(status).unwrap(),
             &headers.collect(),
             body.as_bytes(),
+            Given::Nothing,
             NOW,
             Lang::En,
         );
@@ -175,12 +211,35 @@ mod tests {
 
     #[test]
     fn a_login_is_advised() {
-        for (status, word) in [(401, "--header-env"), (403, "--header-env"), (405, "HTTP+SSE")] {
+        for (status, word) in [(401, "--bearer-env"), (403, "--bearer-env"), (405, "HTTP+SSE")] {
             for lang in [Lang::En, Lang::Zh] {
                 let status = StatusCode::from_u16(status).unwrap();
-                let why = refusal(status, &HeaderMap::new(), b"", NOW, lang);
+                let why = refusal(status, &HeaderMap::new(), b"", Given::Nothing, NOW, lang);
                 assert!(why.words.contains(word), "{}", why.words);
             }
+        }
+    }
+
+    #[test]
+    fn a_token_that_was_sent_and_refused_is_said_to_be_refused() {
+        for (lang, refused, asked) in [
+            (Lang::En, "refused the token", "Give `unstuck mcp` a token"),
+            (Lang::Zh, "拒绝了", "要求身份验证"),
+        ] {
+            let say =
+                |given| refusal(StatusCode::UNAUTHORIZED, &HeaderMap::new(), b"", given, NOW, lang).words;
+            let (with, without) = (say(Given::Token), say(Given::Nothing));
+            assert!(with.contains(refused) && !with.contains(asked), "{with}");
+            assert!(without.contains(asked) && !without.contains(refused), "{without}");
+        }
+        let given = |name: &'static str| {
+            Given::by(&HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("x"))]))
+        };
+        for name in ["authorization", "x-api-key", "private-token", "cookie"] {
+            assert_eq!(given(name), Given::Token, "{name}");
+        }
+        for name in ["user-agent", "x-tenant", "accept-language"] {
+            assert_eq!(given(name), Given::Nothing, "{name}");
         }
     }
 

@@ -131,7 +131,11 @@ fn converse(stream: TcpStream, state: &Mutex<State>, plays: fn(&str, usize) -> P
             _ if !is_post => ("405 Method Not Allowed", String::new(), Value::Null),
             "tools/list" => {
                 let tool = |name: &str, annotations: Value| json!({ "name": name, "inputSchema": { "type": "object" }, "annotations": annotations });
-                let tools = [tool("look", json!({ "readOnlyHint": true })), tool("write", json!({}))];
+                let tools = [
+                    tool("look", json!({ "readOnlyHint": true })),
+                    tool("write", json!({})),
+                    tool("erase", json!({ "destructiveHint": true })),
+                ];
                 ("200 OK", String::new(), answer(json!({ "tools": tools })))
             }
             "tools/call" => {
@@ -188,12 +192,26 @@ fn calls_that_find_their_session_over_are_sent_again_in_the_next_one_also_if_the
 }
 
 #[test]
+fn of_a_call_that_is_never_sent_twice_it_is_told_that_nothing_was_done() {
+    let world = World::empty();
+    let host = Host::start(|_, _| Plays::Answers);
+    let mut client = host.ready(&world);
+    host.forget_session();
+    let told = client.fails("erase", json!({}));
+    assert_eq!(told["retryable"], true, "{told}");
+    let said = told.to_string();
+    assert!(said.contains("never reached the server"), "{said}");
+    assert!(!said.contains("may have") && !said.contains("took effect"), "{said}");
+    assert_eq!(client.works("erase", json!({})), "erase done");
+}
+
+#[test]
 fn a_list_that_finds_its_session_over_is_asked_for_again() {
     let world = World::empty();
     let host = Host::start(|_, _| Plays::Answers);
     let mut client = host.ready(&world);
     host.forget_session();
-    assert_eq!(client.ask("tools/list", json!({}))["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(client.ask("tools/list", json!({}))["tools"].as_array().unwrap().len(), 3);
 }
 
 #[test]

@@ -284,6 +284,7 @@ fn told(heard: Heard) -> String {
             line + if why.never_reached { " (never reached)" } else { "" }
         }
         Heard::Remark(words) => format!("remark: {words}"),
+        Heard::Expired(gone) => format!("expired: {}", gone.words),
         Heard::Gone(gone) => format!("gone: {}", gone.words),
     }
 }

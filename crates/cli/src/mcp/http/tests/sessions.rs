@@ -68,6 +68,58 @@ async fn a_session_that_is_over_ends_the_link() {
 }
 
 #[tokio::test]
+async fn calls_that_find_their_session_over_were_never_taken() {
+    let lost = [
+        status("404 Not Found", r#"{"id":null,"error":{"code":-32001,"message":"Session not found"}}"#),
+        status("400 Bad Request", r#"{"error":{"code":-32000,"message":"No valid session ID provided"}}"#),
+    ];
+    for answer in lost {
+        let mut talk = talk(with_session(move |seen| match seen.message()["id"].as_u64() {
+            Some(1) => ok(seen),
+            // Its answer has begun, and may be a part of the work.
+            Some(2) => {
+                [events("data: {\"method\":\"progress\"}\n\n")[..1].to_vec(), vec![Act::Hang]].concat()
+            }
+            // The others find out after the first.
+            Some(3) => answer.clone(),
+            Some(4) => [vec![Act::Wait(150)], answer.clone()].concat(),
+            _ => answer.clone(),
+        }))
+        .await;
+        talk.greet().await;
+        talk.say(r#"{"id":1,"method":"tools/list"}"#);
+        assert_eq!(talk.hear().await, r#"{"id":1,"result":"ok"}"#);
+        talk.say(r#"{"id":2,"method":"tools/call"}"#);
+        assert_eq!(talk.hear().await, r#"{"method":"progress"}"#);
+        for id in 3..=4 {
+            talk.say(&format!(r#"{{"id":{id},"method":"tools/call"}}"#));
+        }
+        // Whatever only asks is asked again by whoever waits for it.
+        talk.say(r#"{"id":5,"method":"resources/list"}"#);
+        let mut heard = [talk.hear().await, talk.hear().await];
+        heard.sort();
+        let untaken = [3, 4].map(|id| {
+            format!("{id} unanswered: the server had forgotten us, and is greeted anew after 250 ms (never reached)")
+        });
+        assert_eq!(heard, untaken);
+        assert_eq!(talk.hear().await, "expired: the session expired");
+        assert_eq!(talk.hear().await, "end");
+    }
+}
+
+#[tokio::test]
+async fn a_session_in_which_nothing_was_done_is_no_better_than_a_dead_server() {
+    let mut talk = talk(with_session(|_| status("404 Not Found", ""))).await;
+    talk.greet().await;
+    talk.say(r#"{"id":1,"method":"tools/call"}"#);
+    assert_eq!(
+        talk.hear().await,
+        "1 unanswered: the server had forgotten us, and is greeted anew after 250 ms (never reached)"
+    );
+    assert_eq!(talk.hear().await, "gone: the session expired");
+}
+
+#[tokio::test]
 async fn a_refusal_that_answers_its_request_ends_nothing_else() {
     let refused = r#"{"id":4,"error":{"code":-32602,"message":"Invalid params: unknown session_id 's9'"}}"#;
     let mut talk = talk(with_session(move |seen| match seen.asks("slow") {
@@ -151,7 +203,7 @@ async fn a_broken_stream_is_taken_up_where_it_broke() {
     assert_eq!(talk.hear().await, r#"{"method":"progress"}"#);
     assert_eq!(
         talk.hear().await,
-        "1 unanswered: transfer closed with outstanding read data: the stream ended before the answer came [200]"
+        "1 unanswered: transfer closed with outstanding read data: the stream ended before the answer came"
     );
     let resumed = talk.seen().iter().filter(|seen| seen.header("last-event-id") == "2").count();
     assert_eq!(resumed, 5, "tries are bounded");
@@ -180,7 +232,7 @@ async fn a_stream_without_names_cannot_be_taken_up() {
     assert_eq!(talk.hear().await, r#"{"method":"progress"}"#);
     assert_eq!(
         talk.hear().await,
-        "1 unanswered: transfer closed with outstanding read data: the stream ended before the answer came [200]"
+        "1 unanswered: transfer closed with outstanding read data: the stream ended before the answer came"
     );
 }
 
