@@ -99,7 +99,7 @@ impl Switchboard {
                                 None if state.waiting.contains_key(&id) => state.note_unread(id),
                                 None => {
                                     state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
-                                    state.waiting.insert(id.clone(), Waiting::Client(request));
+                                    state.wait_for(id.clone(), Waiting::Client(request));
                                     asked.push(id);
                                 }
                             }

@@ -197,6 +197,13 @@ impl State {
         self.carried == 0 && self.in_flight.is_empty() && !self.waiting.values().any(is_clients)
     }
 
+    /// Somebody waits for the answer to a request. Whatever was known of an earlier one of that name is not about this one.
+    fn wait_for(&mut self, id: Id, waiting: Waiting) {
+        self.doubtful.remove(&id);
+        self.unread.remove(&id);
+        self.waiting.insert(id, waiting);
+    }
+
     /// Takes back what waits to be said. Tells whether it did.
     fn unsay(&mut self, id: &Id) -> bool {
         let before = self.held.len();

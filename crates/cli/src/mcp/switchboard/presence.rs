@@ -85,7 +85,7 @@ impl Switchboard {
                 Some(why) => waiting.map(|waiting| (waiting, why)),
                 None => {
                     if let (Some(asks), Some(waiting)) = (&outbound.asks, waiting) {
-                        state.waiting.insert(asks.id.clone(), waiting);
+                        state.wait_for(asks.id.clone(), waiting);
                     }
                     match &state.presence {
                         Presence::Up(to) => {
@@ -119,6 +119,8 @@ impl Switchboard {
             let abandoned = state.questions.abandon();
             state.taken_back.clear();
             let waiting = std::mem::take(&mut state.waiting);
+            state.doubtful.clear();
+            state.unread.clear();
             let held: HashSet<Id> = state.held.iter().flat_map(Outbound::ids).cloned().collect();
             let mut lost = Vec::new();
             for (id, waiting) in waiting {
