@@ -281,6 +281,18 @@ fn calls_of_these_tools_are_recorded_under_their_own_door() {
 }
 
 #[test]
+fn what_is_asked_of_these_tools_teaches_nothing() {
+    let world = project();
+    let mut client = Client::in_folder(&world, "app", &[]);
+    for arguments in [json!({}), json!({ "signal": "SIGSEGV" }), json!({ "timed_out": true })] {
+        client.ask("tools/call", json!({ "name": "diagnose", "arguments": arguments }));
+    }
+    client.end();
+    let lessons = world.run(&["lessons", "--json"], "");
+    assert_eq!(lessons.json_lines(), Vec::<Value>::new(), "{lessons}");
+}
+
+#[test]
 fn bad_frames_and_an_early_end_harm_nobody() {
     let world = World::empty();
     let said = world.run(&["mcp-server"], "");

@@ -27,6 +27,8 @@ pub use stored_fix::{fix_from_json, fix_to_json};
 /// The tables of lessons, which format 2 brought.
 pub(crate) const TABLES: &str = include_str!("tables.sql");
 
+/// What is asked of unstuck itself teaches nothing of anything else.
+const OUR_TOOLS: &str = "mcp__unstuck__";
 /// So many open failures of a session are looked at when a call goes well.
 const OPEN_FAILURES: u32 = 8;
 /// So many calls between a failure and its end are looked at.
@@ -133,6 +135,9 @@ impl Known {
 impl Clerk<'_> {
     /// A call went well. Failures that it got over are learnt from, and lessons that were shown against them are judged.
     pub(crate) fn learn(&self, session: i64, id: i64, asked: &Asked) -> Result<(), rusqlite::Error> {
+        if asked.tool.starts_with(OUR_TOOLS) {
+            return Ok(());
+        }
         self.reopen_if_stepped(session, asked)?;
         let open = self.open_failures(session, asked)?;
         if open.is_empty() {
