@@ -27,6 +27,11 @@ const AIM_PUBLIC: f64 = 10.0;
 /// So many calls are under way at once.
 const IN_FLIGHT: [usize; 3] = [1, 16, 256];
 
+/// So many calls in a row are more than may wait to be written: from then on each waits for the record.
+const LASTING: usize = 20_000;
+/// With so many of them under way at once.
+const LASTING_AT_ONCE: usize = 256;
+
 /// The public proxy. `mcp-proxy`, of npm as of PyPI, has HTTP on one of its sides and would need a second hop.
 const FASTMCP: Wheels = Wheels { name: "fastmcp", wheels: &["fastmcp==4.1.2"] };
 
@@ -115,6 +120,8 @@ struct Figures {
     /// How long one batch took, for each number in flight and each round.
     batches: Vec<Vec<Duration>>,
     batch: usize,
+    /// How long one of very many calls took, for each round.
+    lasting: Vec<Duration>,
     starts: Vec<Duration>,
     peak: Option<f64>,
 }
@@ -188,6 +195,7 @@ impl Stage {
             let times = take_turns(&all, rounds, |one| one.borrow_mut().in_flight(at_once))?;
             times.into_iter().zip(&mut batches).for_each(|(mine, all)| all.push(mine));
         }
+        let lasting = take_turns(&all, rounds.min(5), |one| one.borrow_mut().lasting())?;
         let peaks: Vec<Option<f64>> = all.iter().map(|one| one.borrow().session.peak_memory()).collect();
         let sizes: Vec<usize> = all.iter().map(|one| one.borrow().batch).collect();
         let through = all.iter().zip(ways).filter(|(_, way)| **way == Way::Unstuck);
@@ -207,6 +215,7 @@ impl Stage {
                 p95: single[place].iter().map(|(_, p95)| *p95).collect(),
                 batches: std::mem::take(&mut batches[place]),
                 batch: sizes[place],
+                lasting: lasting[place].clone(),
                 starts: starts[place].clone(),
                 peak: peaks[place],
             });
@@ -273,15 +282,26 @@ impl Connection {
 
     /// A batch of calls with so many under way at once; returns how long all of it took.
     fn in_flight(&mut self, at_once: usize) -> Result<Duration, Fault> {
+        self.many(self.batch, at_once)
+    }
+
+    /// Very many calls, or as many as somebody slow can be asked; returns how long one of them took.
+    fn lasting(&mut self) -> Result<Duration, Fault> {
+        let calls = if self.batch < 200 { self.batch } else { LASTING };
+        Ok(self.many(calls, LASTING_AT_ONCE)?.div_f64(calls as f64))
+    }
+
+    /// So many calls with so many under way at once; returns how long all of it took.
+    fn many(&mut self, calls: usize, at_once: usize) -> Result<Duration, Fault> {
         let start = Instant::now();
         let mut sent = 0;
-        while sent < at_once.min(self.batch) {
+        while sent < at_once.min(calls) {
             self.call()?;
             sent += 1;
         }
-        for _ in 0..self.batch {
+        for _ in 0..calls {
             self.answer()?;
-            if sent < self.batch {
+            if sent < calls {
                 self.call()?;
                 sent += 1;
             }
@@ -330,7 +350,7 @@ fn write(server: Server, all: &[Figures], rounds: usize, calls: u64, recorded: u
         IN_FLIGHT.iter().map(|count| format!(" calls per second, {count} in flight |")).collect();
     writeln!(
         text,
-        "{heads} to the `initialize` answer | peak memory of what stands between |\n|---|---|---|---|---|---|---|---|---|"
+        "{heads} {LASTING} in a row | to the `initialize` answer | peak memory of what stands between |\n|---|---|---|---|---|---|---|---|---|---|"
     )?;
     for one in all {
         let added = match one.way {
@@ -350,6 +370,12 @@ fn write(server: Server, all: &[Figures], rounds: usize, calls: u64, recorded: u
                 Way::Unstuck | Way::Public => format!(", × {}", one.part_of(direct, place)),
             };
             write!(text, " {:.0}{part} |", one.pace(place))?;
+        }
+        let pace = 1.0 / quantile(&one.lasting, 0.5).as_secs_f64();
+        match one.way {
+            Way::Direct => write!(text, " {pace:.0} |")?,
+            Way::Unstuck => write!(text, " {pace:.0}, × {} |", Ratio::of(&direct.lasting, &one.lasting))?,
+            Way::Public => write!(text, " – |")?,
         }
         let peak = match (one.way, one.peak) {
             (Way::Direct, _) => "–".to_owned(),
@@ -375,6 +401,8 @@ fn write(server: Server, all: &[Figures], rounds: usize, calls: u64, recorded: u
             if place == 2 { "" } else { "," }
         )?;
     }
+    let part = Ratio::of(&direct.lasting, &ours.lasting).median;
+    write!(text, ", {part:.2} with {LASTING} in a row ({})", met(part >= AIM_PART))?;
     if let Some(public) = all.iter().find(|one| one.way == Way::Public) {
         let times = ours.part_of(public, 1).median;
         write!(
