@@ -173,6 +173,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_list_that_has_changed_nobody_knows_what_its_tools_take() {
+        let mut catalogue = Catalogue::default();
+        let tool = ListedTool {
+            name: "tide".to_owned(),
+            schema: serde_json::json!({ "required": ["day"] }),
+            has_output_schema: false,
+            hints: Hints::default(),
+            digest: String::new(),
+        };
+        catalogue.learn(None, ToolList { tools: vec![tool], next: None });
+        let before = catalogue.version();
+        assert!(catalogue.find("tide").is_some_and(|known| known.schema.is_object()));
+        catalogue.outdate();
+        let known = catalogue.find("tide").map(|known| (known.schema.clone(), known.has_output_schema));
+        assert_eq!(known, Some((Value::Bool(true), true)));
+        assert!(catalogue.version() > before, "whoever checks arguments has to hear of it");
+        assert!(catalogue.find("a new one").is_some());
+    }
+
+    #[test]
     fn only_pages_that_follow_one_another_are_a_list() {
         check(&[(None, None, "a")], Some("a"));
         check(&[(None, Some("2"), "a"), (Some("2"), None, "b")], Some("a b"));
