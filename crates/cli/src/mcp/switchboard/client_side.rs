@@ -96,7 +96,7 @@ impl Switchboard {
                             match &why_not {
                                 Some(why) => lost.push((Waiting::Client(request), why.clone())),
                                 // The answer to the other one comes alone.
-                                None if state.waiting.contains_key(&id) => state.note_unread(id),
+                                None if state.has_taken(&id) => state.note_unread(id),
                                 None => {
                                     state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
                                     state.wait_for(id.clone(), Waiting::Client(request));

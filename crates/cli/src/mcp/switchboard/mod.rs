@@ -197,6 +197,11 @@ impl State {
         self.carried == 0 && self.in_flight.is_empty() && !self.waiting.values().any(is_clients)
     }
 
+    /// Is a request of this name under way, or about to be?
+    fn has_taken(&self, id: &Id) -> bool {
+        self.waiting.contains_key(id) || self.in_flight.contains_key(id)
+    }
+
     /// Somebody waits for the answer to a request. Whatever was known of an earlier one of that name is not about this one.
     fn wait_for(&mut self, id: Id, waiting: Waiting) {
         self.doubtful.remove(&id);
@@ -298,8 +303,9 @@ impl Switchboard {
     pub(super) fn under_free_name(&self, id: &Id, frame: Vec<u8>, has_twin: bool) -> (Id, Vec<u8>) {
         let is_free = {
             let state = self.lock();
-            // An answer to one that was taken back may still come.
-            !has_twin && !state.waiting.contains_key(id) && !state.taken_back.contains(id)
+            // An answer to one that was taken back, or that nobody could read, may still come.
+            let may_still_come = state.taken_back.contains(id) || state.unread.contains(id);
+            !has_twin && !state.waiting.contains_key(id) && !may_still_come
         };
         if is_free {
             return (id.clone(), frame);

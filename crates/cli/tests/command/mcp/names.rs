@@ -175,3 +175,21 @@ fn an_answer_of_the_client_that_is_too_long_refuses_nothing_of_the_same_name() {
         assert_eq!(client.exit_within(LIMIT), 0);
     }
 }
+
+#[test]
+fn a_batch_that_uses_the_name_of_a_call_takes_no_answer_from_it() {
+    let world = World::empty();
+    // The call is answered last, and alone.
+    let script = r#"while IFS= read -r line; do case "$line" in
+        *'"name":"any"'*) id=$(printf '%s' "$line" | sed 's/.*"id":\([^,]*\),.*/\1/');;
+        '['*) echo '[{"jsonrpc":"2.0","id":7,"result":{"of":"the batch"}}]'
+              echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"of the call\"}]}}";;
+        esac; done"#;
+    let mut client = Client::start(&world, &[], &["sh", "-c", script]);
+    client.say(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"any"}}"#);
+    client.say(r#"[{"jsonrpc":"2.0","id":7,"method":"vendor/new"}]"#);
+    assert_eq!(client.hear()[0]["result"]["of"], "the batch");
+    let answer = client.hear();
+    assert_eq!((&answer["id"], text(&answer["result"], 0)), (&json!(7), "of the call".to_owned()));
+    assert_eq!(client.end().0, 0);
+}
