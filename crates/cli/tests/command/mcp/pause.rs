@@ -55,3 +55,26 @@ fn a_run_that_was_halted_goes_on_after_a_minute_without_a_call() {
     assert_eq!(client.works("echo", json!({ "text": "on it goes" })), "on it goes");
     assert_eq!(client.end().0, 0);
 }
+
+#[test]
+fn what_was_refused_is_tried_once_more_after_half_a_minute_whatever_else_goes_on() {
+    let world = World::empty().with("ahead", "0");
+    let mut command = world.command(&["mcp", "--name", "peer", "--", &peer()]);
+    command.env("LD_PRELOAD", clock(&world.path(""), AHEAD)).env("CLOCK_AHEAD", world.path("ahead"));
+    let mut client = Client::by(command);
+    client.introduce("tester");
+    client.ask("tools/list", json!({}));
+    let missing = json!({ "text": "ENOENT: no such file or directory, open '/srv/tide.db'" });
+    let mut check = |seconds: u64, expected: Value| {
+        fs::write(world.path("ahead"), seconds.to_string()).unwrap();
+        client.works("echo", json!({ "text": "meanwhile" }));
+        let told = client.fails("fail", missing.clone());
+        assert_eq!(told["status"], expected, "{seconds} s later: {told}");
+    };
+    check(0, Value::Null);
+    check(0, Value::Null);
+    check(0, json!("denied"));
+    check(20, json!("denied"));
+    check(35, Value::Null);
+    check(36, json!("denied"));
+}
