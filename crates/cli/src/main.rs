@@ -32,6 +32,7 @@ mod machine;
 mod mcp;
 mod moment;
 mod nearest;
+mod newer;
 mod onlooker;
 mod outside;
 mod own_tools;

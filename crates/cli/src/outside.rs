@@ -1,18 +1,20 @@
-//! What changed behind our back. A person edits files, another program installs something: no hook tells of it, but the files
-//! themselves do. Only files that a call names are looked at, and for a mere look also what lies in its folder.
+//! Looks at the cause of a failure before a call is refused for it: is the program still missing, the path, the port; is every
+//! file of the project as it was? A person edits files, another program installs something: no hook tells of it, but the files
+//! themselves do.
 
-use std::fs::{self, Metadata};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Machine;
 use unstuck_judge::shell::{ParsedCall, Script};
-use unstuck_judge::{Call, Kind, Need};
-use unstuck_store::Stands;
+use unstuck_judge::{Call, Condition, Need};
+use unstuck_store::{Checked, Failed, Stands};
 
 use crate::machine::ThisMachine;
+use crate::newer;
 
 /// So many names of a call are looked at.
 const NAMES: usize = 32;
@@ -21,38 +23,255 @@ const LONGEST_NAME: usize = 4096;
 /// So much of a folder.
 const ENTRIES: usize = 512;
 /// Clocks of files are coarse, and what a call itself wrote is no change.
-const GRAIN: Duration = Duration::from_millis(20);
+const GRAIN: Duration = Duration::from_millis(5);
+/// So long a project is looked through for a file that is newer. What takes longer is not known, and not refused.
+const LOOK_FOR: Duration = Duration::from_millis(30);
+/// So long a port of this machine is waited for.
+const CONNECT: Duration = Duration::from_millis(50);
+/// How many folders up the root of a project is looked for.
+const FOLDERS_UP: usize = 16;
+/// Files below the home that say where a shell finds programs.
+const SHELL_SETTINGS: &[&str] =
+    &[".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", ".config/fish/config.fish"];
+/// What changes when a package of the system is installed.
+const SYSTEM_PACKAGES: &[&str] = &[
+    "/var/lib/dpkg/status",
+    "/var/lib/rpm",
+    "/usr/lib/sysimage/rpm",
+    "/lib/apk/db/installed",
+    "/var/lib/pacman/local",
+    "/opt/homebrew/Cellar",
+    "/usr/local/Cellar",
+    "/home/linuxbrew/.linuxbrew/Cellar",
+    "/nix/var/nix/profiles",
+    "/usr/include",
+    "/usr/local/include",
+    "/usr/local/lib",
+    "/usr/lib/node_modules",
+    "/usr/local/lib/node_modules",
+];
+/// The same below the home.
+const HOME_PACKAGES: &[&str] = &[
+    ".local/lib",
+    ".local/share/uv",
+    ".cargo/bin",
+    ".cargo/registry/src",
+    "go/pkg/mod",
+    ".m2/repository",
+    ".gradle/caches",
+    ".gem",
+    ".npm-global/lib",
+    ".bun/install/global",
+    ".composer/vendor",
+    ".nix-profile",
+];
+/// The same in a project, and above it.
+const PROJECT_PACKAGES: &[&str] = &[
+    "node_modules",
+    "node_modules/.package-lock.json",
+    "node_modules/.yarn-integrity",
+    "node_modules/.modules.yaml",
+    "node_modules/.bin",
+    ".venv/lib",
+    "venv/lib",
+    "vendor",
+    "vendor/bundle",
+    ".bundle",
+    "Pods",
+    "deps",
+];
 
-/// Did something that `call` depends on change after `since`, in milliseconds since 1970?
-pub(crate) fn has_moved(call: &Call, folder: &str, reason: &Reason, since: u64) -> bool {
-    let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since) + GRAIN;
+/// Does the cause of a failure still hold, seen from here and now?
+pub(crate) fn check(
+    call: &Call,
+    folder: &str,
+    home: Option<&Path>,
+    reason: &Reason,
+    failed: Failed,
+) -> Checked {
     let folder = Path::new(folder);
-    let parsed = ParsedCall::of(call);
-    let targets = parsed.targets();
-    let programs = programs(&parsed).filter(|program| program.contains('/')).map(str::to_owned);
-    let names: Vec<String> = targets.into_iter().chain(programs).take(NAMES).collect();
-    let named = names.iter().filter_map(|name| place(folder, name)).any(|path| is_newer(&path, since));
-    let is_missing = reason.kind == Kind::CommandNotFound;
-    named
-        || is_missing && came_on_path(&parsed, folder, &reason.line, since)
-        || reason.track.asks() && holds_newer(folder, since)
+    if !folder.is_absolute() {
+        return Checked::Unseen;
+    }
+    let place = Place::of(call, folder, home);
+    let began = at(failed.asked_at);
+    let ended = at(failed.ended_at) + GRAIN;
+    if place.names_newer(ended) {
+        return Checked::Moved;
+    }
+    match &reason.condition {
+        Condition::Unseen => Checked::Unseen,
+        Condition::NoProgram(name) => holds(!place.has_program(name, ended)),
+        Condition::NoPath(path) => {
+            let is_there = place.candidates(path).iter().any(|path| fs::symlink_metadata(path).is_ok());
+            match is_there {
+                true => Checked::Moved,
+                // A path that the call does not name may be meant from anywhere in the project.
+                false if !place.is_named(path) => place.same_files(&[], began, ended),
+                false => Checked::Holds,
+            }
+        }
+        Condition::PathTaken(path) => {
+            holds(place.candidates(path).iter().any(|path| fs::symlink_metadata(path).is_ok()))
+        }
+        Condition::PortClosed(port) => holds(!is_open(*port)),
+        Condition::PortTaken(port) => holds(is_open(*port)),
+        Condition::SameFiles(names) => place.same_files(names, began, ended),
+        // The files that it names were looked at above.
+        Condition::SameNamed => Checked::Holds,
+        Condition::SamePackages(names) => match place.has_new_package(ended) {
+            true => Checked::Moved,
+            false => place.same_files(names, began, ended),
+        },
+    }
 }
 
-/// Is a file newer than `since` that the arguments of a tool name, in whichever field?
-pub(crate) fn names_newer(input: &Value, folder: &Path, since: SystemTime) -> bool {
-    fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
-        match value {
-            Value::String(text) if found.len() < NAMES => found.push(text),
-            Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
-            Value::Object(fields) => fields.values().for_each(|item| texts(item, found)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+fn holds(as_it_was: bool) -> Checked {
+    if as_it_was { Checked::Holds } else { Checked::Moved }
+}
+
+fn at(milliseconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)
+}
+
+/// Where a call runs, and what it names.
+struct Place<'a> {
+    parsed: ParsedCall<'a>,
+    /// The working folder, and the one that the call itself goes to.
+    folders: Vec<PathBuf>,
+    home: Option<&'a Path>,
+}
+
+impl<'a> Place<'a> {
+    fn of(call: &'a Call, folder: &Path, home: Option<&'a Path>) -> Place<'a> {
+        let parsed = ParsedCall::of(call);
+        let mut place = Place { parsed, folders: vec![folder.to_owned()], home };
+        let first = place.parsed.script.as_ref().and_then(|script| script.commands().first());
+        let goes_to = first.filter(|command| matches!(command.program.as_str(), "cd" | "pushd"));
+        if let Some(to) = goes_to.and_then(|command| command.operands().next()) {
+            let to = folder.join(place.at_home(to));
+            if to != folder {
+                place.folders.insert(0, to);
+            }
+        }
+        place
+    }
+
+    /// A path that begins with the home, as texts that are kept write it.
+    fn at_home(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            (Some(_), None) | (None, _) => PathBuf::from(path),
         }
     }
-    let mut names = Vec::new();
-    texts(input, &mut names);
-    let names = names.into_iter().map(|name| name.strip_prefix("file://").unwrap_or(name));
-    let paths = names.filter(|name| name.len() <= LONGEST_NAME).filter_map(|name| place(folder, name));
-    paths.into_iter().any(|path| is_newer(&path, since + GRAIN))
+
+    /// Where a name may lie.
+    fn candidates(&self, name: &str) -> Vec<PathBuf> {
+        if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
+            return Vec::new();
+        }
+        let path = self.at_home(name);
+        self.folders.iter().map(|folder| folder.join(&path)).collect()
+    }
+
+    /// The names among the words of the call.
+    fn names(&self) -> Vec<String> {
+        let programs = programs(&self.parsed).filter(|program| program.contains('/')).map(str::to_owned);
+        self.parsed.targets().into_iter().chain(programs).take(NAMES).collect()
+    }
+
+    fn is_named(&self, path: &str) -> bool {
+        self.names().iter().any(|name| name == path)
+    }
+
+    /// Is one of the files that the call names newer, or a program that it starts?
+    fn names_newer(&self, since: SystemTime) -> bool {
+        let named = self.names().into_iter().filter(|name| !name.starts_with('-') && !name.contains("://"));
+        let mut paths = named.flat_map(|name| self.candidates(&name));
+        let machine = self.machine();
+        let mut programs = programs(&self.parsed).take(NAMES).filter_map(|program| machine.program(program));
+        paths.any(|path| is_newer(&path, since)) || programs.any(|file| is_newer(Path::new(&file), since))
+    }
+
+    fn machine(&self) -> ThisMachine {
+        ThisMachine::here(self.home.map(Path::to_owned), self.folders.first().cloned())
+    }
+
+    /// Is the program there, or did it come to where the agent's shell may find it? The settings of a shell say where that is.
+    fn has_program(&self, name: &str, since: SystemTime) -> bool {
+        let machine = self.machine();
+        let is_new = |file: String| is_newer(Path::new(&file), since);
+        let settings =
+            self.home.into_iter().flat_map(|home| SHELL_SETTINGS.iter().map(|file| home.join(file)));
+        machine.program(name).is_some()
+            || machine.in_project(name).is_some_and(is_new)
+            || machine.off_path(name).is_some_and(is_new)
+            || settings.into_iter().any(|file| is_newer(&file, since))
+    }
+
+    /// Is every file of the project as it was? Those that the output quotes must not have changed since the call began.
+    fn same_files(&self, quoted: &[String], began: SystemTime, ended: SystemTime) -> Checked {
+        let is_quoted_newer = || {
+            let paths = quoted.iter().flat_map(|name| self.candidates(name));
+            paths.into_iter().any(|path| !path.is_dir() && is_newer(&path, began))
+        };
+        if is_quoted_newer() {
+            return Checked::Moved;
+        }
+        let mut roots: Vec<PathBuf> = self.folders.iter().map(|folder| project_of(folder)).collect();
+        roots.dedup();
+        match newer::in_any(&roots, ended, LOOK_FOR) {
+            Some(true) => Checked::Moved,
+            Some(false) => Checked::Holds,
+            None => Checked::Unseen,
+        }
+    }
+
+    /// Was a package installed, in the project, by the user or on the machine?
+    fn has_new_package(&self, since: SystemTime) -> bool {
+        let mut places: Vec<PathBuf> = SYSTEM_PACKAGES.iter().map(PathBuf::from).collect();
+        places.extend(
+            self.home.into_iter().flat_map(|home| HOME_PACKAGES.iter().map(|place| home.join(place))),
+        );
+        for folder in self.folders.iter().flat_map(|folder| folder.ancestors().take(FOLDERS_UP)) {
+            places.extend(PROJECT_PACKAGES.iter().map(|place| folder.join(place)));
+        }
+        let machine = self.machine();
+        let programs = ["python3", "python", "node", "ruby", "php"].into_iter();
+        let prefixes = programs.filter_map(|program| fs::canonicalize(machine.program(program)?).ok());
+        places.extend(prefixes.filter_map(|file| Some(file.parent()?.parent()?.join("lib"))));
+        places.into_iter().flat_map(|place| with_packages(&place)).any(|place| is_newer(&place, since))
+    }
+}
+
+/// A folder of packages, and those that lie in it by version: `lib/python3.11/site-packages`.
+fn with_packages(place: &Path) -> Vec<PathBuf> {
+    let mut all = vec![place.to_owned()];
+    if place.file_name().is_some_and(|name| name == "lib") {
+        let entries =
+            fs::read_dir(place).into_iter().flatten().flatten().take(ENTRIES).map(|entry| entry.path());
+        let versions = entries.filter(|path| {
+            let name = path.file_name().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+            ["python", "node_modules", "ruby"].iter().any(|start| name.starts_with(start))
+        });
+        for version in versions {
+            all.extend(["site-packages", "dist-packages"].map(|packages| version.join(packages)));
+            all.push(version);
+        }
+    }
+    all
+}
+
+/// The folder of the repository that holds `folder`, or the folder itself.
+fn project_of(folder: &Path) -> PathBuf {
+    let is_root = |folder: &&Path| folder.join(".git").exists();
+    folder.ancestors().take(FOLDERS_UP).find(is_root).unwrap_or(folder).to_owned()
+}
+
+/// Does something on this machine accept connections on this port?
+fn is_open(port: u16) -> bool {
+    let hosts: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    hosts.iter().any(|host| TcpStream::connect_timeout(&SocketAddr::new(*host, port), CONNECT).is_ok())
 }
 
 /// Is something that a call needs still missing, as it was at `since`? A program is looked for wherever it could be, a flag is
@@ -88,25 +307,10 @@ pub(crate) fn has_another_version(call: &Call, folder: &str, since: u64) -> bool
     files.into_iter().any(|file| is_newer(Path::new(&file), since))
 }
 
-/// Has a program that the error misses come on the path since? Where the missing one is not named by the call itself, its
-/// files may tell.
-fn came_on_path(parsed: &ParsedCall<'_>, folder: &Path, line: &str, since: SystemTime) -> bool {
-    let machine = ThisMachine::here(None, Some(folder.to_owned()));
-    let mut missing = programs(parsed).filter(|program| line.contains(program));
-    missing.any(|program| machine.program(program).is_some_and(|path| is_newer(Path::new(&path), since)))
-}
-
 /// The programs that a line starts, as it writes them.
 fn programs<'a>(parsed: &'a ParsedCall<'_>) -> impl Iterator<Item = &'a str> {
     let commands = parsed.script.iter().flat_map(Script::commands);
     commands.filter_map(|command| command.words.first()).map(String::as_str)
-}
-
-/// Where a name lies, if it is one of a file. A name that leads out of our hands (an address, an option) is none.
-fn place(folder: &Path, name: &str) -> Option<PathBuf> {
-    let is_file = !name.is_empty() && !name.starts_with('-') && !name.contains("://") && !name.contains('\0');
-    let path = folder.join(name);
-    (is_file && path.is_absolute()).then_some(path)
 }
 
 /// A link that was made counts as well as what it leads to.
@@ -114,28 +318,5 @@ fn is_newer(path: &Path, since: SystemTime) -> bool {
     [fs::metadata(path), fs::symlink_metadata(path)]
         .into_iter()
         .flatten()
-        .any(|about| changed(&about) > since)
-}
-
-/// When a file or what is known of it changed last.
-fn changed(about: &Metadata) -> SystemTime {
-    let modified = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    #[cfg(unix)]
-    let modified = {
-        use std::os::unix::fs::MetadataExt;
-        let nanos = u32::try_from(about.ctime_nsec()).unwrap_or(0);
-        modified.max(SystemTime::UNIX_EPOCH + Duration::new(about.ctime().unsigned_abs(), nanos))
-    };
-    modified
-}
-
-/// Does a folder hold something that is newer, or its repository?
-fn holds_newer(folder: &Path, since: SystemTime) -> bool {
-    if !folder.is_absolute() {
-        return false;
-    }
-    let own = [folder.to_owned(), folder.join(".git/HEAD"), folder.join(".git/index")];
-    own.iter().any(|path| is_newer(path, since))
-        || fs::read_dir(folder)
-            .is_ok_and(|entries| entries.flatten().take(ENTRIES).any(|entry| is_newer(&entry.path(), since)))
+        .any(|about| newer::changed(&about) > since)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use unstuck_judge::{Diagnosis, FixBy, Kind, Lang, Rules};
+use unstuck_judge::{Diagnosis, FixBy, Kind, Lang, Proof, Rules};
 use unstuck_store::{Problem, ProblemAges, ProblemSession, ProblemState, Store, StoreError, StoredCall};
 use unstuck_wire::time;
 
@@ -149,6 +149,7 @@ fn remedies(problem: &Problem, lang: Lang) -> Vec<String> {
         effect: None,
         hint: None,
         advice,
+        proof: Proof::Proven,
     };
     diagnosis.recommendations(lang)
 }

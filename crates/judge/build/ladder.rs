@@ -25,6 +25,9 @@ struct FileLadder {
     sturdy: FilePrograms,
     changes: BTreeMap<String, Vec<String>>,
     prose: FileProse,
+    remote: FilePrograms,
+    #[serde(rename = "loop")]
+    looping: FileLoop,
 }
 
 #[derive(serde::Deserialize)]
@@ -57,6 +60,12 @@ struct FileKinds {
 #[serde(deny_unknown_fields)]
 struct FileView {
     calls: u32,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileLoop {
+    minutes: u64,
 }
 
 #[derive(serde::Deserialize)]
@@ -149,7 +158,9 @@ fn tables(rules_dir: &Path) -> String {
         );
     }
     writeln!(code, "static VIEW: u32 = {};", file.view.calls).expect("a string grows");
+    writeln!(code, "static LOOP_MS: u64 = {};", file.looping.minutes * 60_000).expect("a string grows");
     for (name, words) in [
+        ("REMOTE", &file.remote.programs),
         ("INSIDES", &file.insides.signs),
         ("NO_TOOL", &file.no_tool.signs),
         ("ALIVE", &file.states.alive),

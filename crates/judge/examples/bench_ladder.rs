@@ -18,7 +18,7 @@ fn main() {
     let keys = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10_000_u32);
     let (rules, settings) = (Rules::built_in(), Settings::of(Preset::Adaptive));
     let mut standing = Standing::new();
-    let moment = Moment { agent: Print::of(&["agent", ""]), round: Round::Unsaid };
+    let moment = Moment { agent: Print::of(&["agent", ""]), round: Round::Unsaid, at: 0 };
     let call = |number: u32| {
         Call::shell(format!("cd /srv/app && cargo test -p part-{number} --quiet 2>&1 | tail -20"))
     };

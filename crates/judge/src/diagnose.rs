@@ -4,10 +4,10 @@
 
 use crate::call::{Call, Observation, Outcome};
 use crate::hint::{Hint, HintSource};
-use crate::kind::{Kind, Stage};
+use crate::kind::{Kind, Stage, vocabulary};
 use crate::reading::{Findings, Found, Reading, Seen, Span};
 use crate::rules::{Rule, Stream, Table, Words};
-use crate::shell::{self, Script};
+use crate::shell::{self, Command, Script};
 use crate::verdict::{Effect, FixBy};
 
 /// The remedy for a refused connection on this machine.
@@ -15,6 +15,18 @@ const NOTHING_LISTENS: &str = "nothing-listens";
 
 /// The rule of a success that a check denies. Such failures are counted by it, whatever their cause turns out to be.
 pub const DENIED_BY_CHECK: &str = "check.failed";
+
+vocabulary! {
+    /// How well it is proven that a call failed.
+    Proof {
+        /// The host says so: a non-zero exit code, an exception, a time limit.
+        Proven = "proven",
+        /// Nobody shows the exit code of the program that failed, and its own unmistakable words stand in the output.
+        Signed = "signed",
+        /// Words of the output sound like a failure, and nothing else speaks for one.
+        Suspected = "suspected",
+    }
+}
 
 /// A cause, and how it is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,13 +53,18 @@ pub struct Diagnosis {
     pub hint: Option<Hint>,
     /// Keys of remedies.
     pub advice: Vec<String>,
+    /// How well it is proven that the call failed; of no meaning where it did not.
+    pub proof: Proof,
 }
 
 impl Diagnosis {
-    /// Did the call go well? `None` while the cause is unknown.
+    /// Did the call go well? `None` while the cause is unknown or the failure is only suspected.
     pub fn ok(&self) -> Option<bool> {
-        let known = self.kind != Kind::Unknown;
-        known.then_some(self.kind == Kind::NotAnError)
+        match (self.kind, self.proof) {
+            (Kind::NotAnError, _) => Some(true),
+            (Kind::Unknown, _) | (_, Proof::Suspected) => None,
+            (_, Proof::Proven | Proof::Signed) => Some(false),
+        }
     }
 }
 
@@ -98,8 +115,9 @@ impl Rules {
         let seen = reading.close();
         let line = shell::line(call);
         let script = line.as_deref().map(Script::parse);
+        let reported = status.is_some_and(|status| status >= 400);
         let status = status.or_else(|| written_status(line.as_deref()?, seen.last_line.as_ref()?));
-        let case = Case { call, line: line.as_deref(), script, outcome, status, seen: &seen };
+        let case = Case { call, line: line.as_deref(), script, outcome, status, reported, seen: &seen };
         for (table, findings) in self.tables.iter().zip(&seen.findings) {
             if let Some(diagnosis) = case.best(table, findings) {
                 return diagnosis;
@@ -116,6 +134,8 @@ struct Case<'a> {
     script: Option<Script>,
     outcome: Outcome,
     status: Option<u16>,
+    /// The host itself reported a status that is an error.
+    reported: bool,
     seen: &'a Seen,
 }
 
@@ -161,20 +181,46 @@ impl Case<'_> {
                 || self.line.is_some_and(|line| rule.command().any_in(line, &line.to_ascii_lowercase())))
     }
 
-    /// An exit code of 0 stands, unless the command line hides the code of what matters. What a reader shows is content and
+    /// An exit code of 0 stands, unless the command line hides the code of what matters. What a look shows is content and
     /// proves nothing, but for its own complaint.
     fn may_have_failed(&self, rule: Rule<'_>, span: Option<&Span>) -> bool {
         let hides = |script: &Script| {
-            let complains = |span: &Span| {
-                let found = quoted(rule, span);
-                found.stream == Stream::Stderr || script.programs().any(|name| complains(name, found))
-            };
-            script.hides_failure() && (!script.is_reader() || span.is_some_and(complains))
+            script.hidden_workers().next().is_some() || self.is_complaint(script, rule, span)
         };
         self.outcome.said_ok() != Some(true)
             || rule.kind() == Kind::NotAnError
             || self.status.is_some_and(|status| status >= 400)
             || (rule.rank() >= 40 && self.script.as_ref().is_some_and(hides))
+    }
+
+    /// Does a program of which nobody shows the exit code complain itself, as in `cat: x: No such file or directory`?
+    fn is_complaint(&self, script: &Script, rule: Rule<'_>, span: Option<&Span>) -> bool {
+        let Some(found) = span.map(|span| quoted(rule, span)) else { return false };
+        let hidden = || script.commands().iter().filter(|command| command.hidden);
+        hidden().any(|command| complains(&command.program, found))
+            || found.stream == Stream::Stderr && hidden().next().is_some()
+    }
+
+    /// How well is it proven that the call failed by this rule?
+    fn proof(&self, rule: Rule<'_>, span: Option<&Span>) -> Proof {
+        if self.outcome.said_ok() == Some(false) || self.reported {
+            return Proof::Proven;
+        }
+        let nobody_says = self.outcome.said_ok().is_none();
+        let is_signed = match &self.script {
+            None => rule.rank() >= SPECIFIC,
+            Some(script) => {
+                let mut hidden: Box<dyn Iterator<Item = &Command>> = match nobody_says {
+                    true => Box::new(script.workers()),
+                    false => Box::new(script.hidden_workers()),
+                };
+                rule.zero()
+                    || self.status.is_some_and(|status| status >= 400)
+                    || hidden.any(|command| speaks_for(rule, &command.program))
+                    || rule.rank() >= SPECIFIC && self.is_complaint(script, rule, span)
+            }
+        };
+        if is_signed { Proof::Signed } else { Proof::Suspected }
     }
 
     fn weight(&self, rule: Rule<'_>, span: Option<&Span>) -> i32 {
@@ -230,6 +276,7 @@ impl Case<'_> {
             effect: rule.effect(),
             hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind())),
             advice,
+            proof: self.proof(rule, span),
         }
     }
 
@@ -275,6 +322,7 @@ impl Case<'_> {
             effect: None,
             hint: None,
             advice: row.advice.iter().map(|key| (*key).to_owned()).collect(),
+            proof: if self.outcome.said_ok() == Some(false) { Proof::Proven } else { Proof::Suspected },
         }
     }
 
@@ -326,6 +374,15 @@ impl Case<'_> {
 /// The line that speaks for a rule, of those that matched it.
 fn quoted<'s>(rule: Rule<'_>, span: &'s Span) -> &'s Found {
     if rule.quotes_last() { &span.last } else { &span.first }
+}
+
+/// Below this a rule knows the words of no program in particular.
+const SPECIFIC: u8 = 60;
+
+/// Are the words of the rule those of this program?
+fn speaks_for(rule: Rule<'_>, program: &str) -> bool {
+    let _ = program;
+    rule.rank() >= SPECIFIC
 }
 
 /// Is it the program itself that speaks, as in `cat: x: No such file or directory`?

@@ -5,6 +5,7 @@
 
 mod alias;
 mod call;
+mod condition;
 mod diagnose;
 pub mod fingerprint;
 pub mod hint;
@@ -25,7 +26,8 @@ mod verdict;
 
 pub use alias::Aliases;
 pub use call::{Call, Observation, Outcome};
-pub use diagnose::{DENIED_BY_CHECK, Diagnosis, Rules};
+pub use condition::Condition;
+pub use diagnose::{DENIED_BY_CHECK, Diagnosis, Proof, Rules};
 pub use kind::{Kind, NotAWord, Stage};
 pub use need::Need;
 pub use reading::{Found, Reading};

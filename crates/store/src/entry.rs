@@ -11,7 +11,7 @@ use unstuck_judge::fingerprint::{self, Fingerprint};
 use unstuck_judge::ladder::{Change, Dir, Ending, Manner, Print, Round, Sight, Speaker, Upshot, see};
 use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::{Draw, MayRepeat};
-use unstuck_judge::{Call, FixBy, Kind, Observation, Outcome, vocabulary};
+use unstuck_judge::{Call, Condition, FixBy, Kind, Observation, Outcome, vocabulary};
 use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
 use unstuck_wire::report::Report;
 
@@ -124,6 +124,8 @@ pub struct Asked {
     pub user_spoke: bool,
     /// Who sends it.
     pub sender: Sender,
+    /// Is a person there who can be asked? Where nobody is, no run is stopped.
+    pub attended: bool,
     pub(crate) sight: Sight,
     pub(crate) call_print: Fingerprint,
     pub(crate) intent_print: Fingerprint,
@@ -154,6 +156,7 @@ impl Asked {
             input: cleaner.json(&call.input, bounds.input),
             user_spoke: false,
             sender: Sender::Agent,
+            attended: false,
             sight,
             call_print,
             intent_print,
@@ -389,6 +392,13 @@ impl Ended {
                 let secrets = asked.secrets.clone().and(secrets_near(cleaner, observation, &fault.line));
                 fault.line = cleaner.line(&secrets.cut(&fault.line), LINE_MAX).into_string();
                 fault.rule = cleaner.name(&fault.rule, NAME_MAX).into_string();
+                for name in fault.condition.names_mut() {
+                    *name = cleaner.line(&secrets.cut(name), LINE_MAX).into_string();
+                }
+                // What was cut out of a name cannot be looked for any more.
+                if fault.condition.names_mut().iter().any(|name| name.contains("[redacted:")) {
+                    fault.condition = Condition::Unseen;
+                }
                 Some(Finding::new(cleaner, fault.kind, report, &secrets))
             }
             Upshot::Fine | Upshot::OurDenial => None,

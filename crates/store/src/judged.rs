@@ -106,6 +106,15 @@ impl Ended {
         }
     }
 
+    /// Only its arguments tell what it works on; `is_here` where it ran in this very process, and not behind a server.
+    pub fn tell_by_arguments(&mut self, is_here: bool) {
+        if let Upshot::Failed(fault) = &mut self.ending.upshot
+            && fault.firmness != Firmness::Patient
+        {
+            fault.condition = fault.condition.clone().by_arguments(fault.kind, is_here);
+        }
+    }
+
     /// Adds sentences that may help: `first` those of whoever knows the call, then those of the rules.
     pub fn advise<'a>(
         &mut self,

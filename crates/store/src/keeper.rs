@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 use unstuck_wire::clean::{Clean, Cleaner};
 
-use crate::advocate::Advocate;
+use crate::advocate::{Advocate, Inquiry, ROUNDS};
 use crate::brake::{self, Retry};
 use crate::database;
 use crate::desk::{self, Desk};
@@ -162,15 +162,15 @@ impl<'a> Keeper<'a> {
         advocates: &[Option<&dyn Advocate>],
         now: u64,
     ) -> Vec<Answer> {
-        let advocates = || advocates.iter().copied().chain(iter::repeat(None));
-        let pairs = || entries.iter().zip(advocates());
+        let pairs = || entries.iter().zip(advocates.iter().copied().chain(iter::repeat(None)));
         let root = match &self.root {
             Ok(root) if entries.len() > 1 => root.clone(),
             Ok(_) | Err(_) => {
                 return pairs().map(|(entry, advocate)| self.keep_or(entry, now, advocate)).collect();
             }
         };
-        match self.record_together(&root, entries, advocates(), now) {
+        let inquiries: Vec<Inquiry<'_>> = pairs().map(|(_, advocate)| Inquiry::with(advocate)).collect();
+        match self.record_together(&root, entries, &inquiries, now) {
             Ok(all) => all.into_iter().map(|said| Answer { said, kept: Kept::Stored }).collect(),
             // Everybody has waited already, and nobody waits for the same once more.
             Err(error @ StoreError::Busy { .. }) => {
@@ -185,11 +185,11 @@ impl<'a> Keeper<'a> {
     }
 
     /// Writes several entries in one transaction: all of them or none.
-    fn record_together<'d>(
+    fn record_together(
         &mut self,
         root: &Root,
         entries: &[Entry],
-        mut advocates: impl Iterator<Item = Option<&'d dyn Advocate>>,
+        inquiries: &[Inquiry<'_>],
         now: u64,
     ) -> Result<Vec<Said>, StoreError> {
         let spool = Spool::of(root);
@@ -201,21 +201,25 @@ impl<'a> Keeper<'a> {
                 0..MANY => database::LONGEST_LOG,
                 _ => database::LONGEST_LOG_OF_MANY,
             };
-            store.write_with(longest_log, |connection| {
-                let taken = take_in(around, connection, &spool, now)?;
-                let mut said = Vec::with_capacity(entries.len());
-                for alike in entries.chunk_by(|one, next| desk::is_routine(one) && desk::is_routine(next)) {
-                    let desk = match alike {
-                        [_] => Desk::default(),
-                        routine => Desk::for_routine(routine),
-                    };
-                    for entry in alike {
-                        let advocate = advocates.next().flatten();
-                        said.push(write(around, connection, &desk, entry, Now::Yes(advocate))?);
+            answered(inquiries, |is_done| {
+                store.write_with(longest_log, |connection| {
+                    let taken = take_in(around, connection, &spool, now)?;
+                    let mut inquiry = inquiries.iter();
+                    let mut said = Vec::with_capacity(entries.len());
+                    for alike in entries.chunk_by(|one, next| desk::is_routine(one) && desk::is_routine(next))
+                    {
+                        let desk = match alike {
+                            [_] => Desk::default(),
+                            routine => Desk::for_routine(routine),
+                        };
+                        for (entry, inquiry) in alike.iter().zip(&mut inquiry) {
+                            said.push(write(around, connection, &desk, entry, Now::Yes(inquiry))?);
+                        }
+                        desk.clear(connection)?;
                     }
-                    desk.clear(connection)?;
-                }
-                Ok((said, taken))
+                    is_done()?;
+                    Ok((said, taken))
+                })
             })?
         };
         spool.settle(taken);
@@ -260,8 +264,9 @@ impl<'a> Keeper<'a> {
             for (file, scanned) in read {
                 scanned::note(connection, file, scanned)?;
             }
+            let nobody = Inquiry::default();
             let keep =
-                |entry| set_apart(connection, || write_alone(around, connection, entry, Now::Yes(None)));
+                |entry| set_apart(connection, || write_alone(around, connection, entry, Now::Yes(&nobody)));
             entries.iter().map(|entry| Ok(keep(entry)?.unwrap_or_default())).collect()
         })
     }
@@ -305,9 +310,14 @@ impl<'a> Keeper<'a> {
         let (said, taken) = {
             let around = &self.around;
             let store = opened(&mut self.store, root, patience, now)?;
-            store.write(|connection| {
-                let taken = take_in(around, connection, &spool, now)?;
-                Ok((write_alone(around, connection, entry, Now::Yes(advocate))?, taken))
+            let inquiry = Inquiry::with(advocate);
+            answered(std::slice::from_ref(&inquiry), |is_done| {
+                store.write(|connection| {
+                    let taken = take_in(around, connection, &spool, now)?;
+                    let said = write_alone(around, connection, entry, Now::Yes(&inquiry))?;
+                    is_done()?;
+                    Ok((said, taken))
+                })
             })?
         };
         spool.settle(taken);
@@ -382,7 +392,8 @@ impl<'a> Keeper<'a> {
         let (sealed, taken) = store.write(|connection| {
             let taken = take_in(around, connection, &spool, now)?;
             let (desk, bench) = (Desk::default(), &around.bench);
-            let clerk = Clerk { connection, desk: &desk, bench, is_alive, late: false, advocate: None };
+            let inquiry = Inquiry::default();
+            let clerk = Clerk { connection, desk: &desk, bench, is_alive, late: false, inquiry: &inquiry };
             let sealed = clerk.resumed(who)?;
             desk.clear(connection)?;
             Ok((sealed, taken))
@@ -447,6 +458,26 @@ fn opened<'s>(
     Ok(place.insert(store))
 }
 
+/// Does some work until none of the inquiries has an open question. Work that asked something is given up before its end, so
+/// that nobody waits for the database while the answer is looked for.
+fn answered<T>(
+    inquiries: &[Inquiry<'_>],
+    mut work: impl FnMut(&dyn Fn() -> Result<(), rusqlite::Error>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let asks = || inquiries.iter().any(Inquiry::is_open);
+    let give_up = || match asks() {
+        true => Err(rusqlite::Error::ToSqlConversionFailure("a question is open".into())),
+        false => Ok(()),
+    };
+    for _ in 1..ROUNDS {
+        match work(&give_up) {
+            Err(_) if asks() => inquiries.iter().for_each(Inquiry::look),
+            result => return result,
+        }
+    }
+    work(&|| Ok(()))
+}
+
 fn take_in(
     around: &Surroundings<'_>,
     connection: &Connection,
@@ -483,7 +514,7 @@ fn set_apart<T>(
 /// Does somebody wait for the answer?
 enum Now<'a> {
     /// Yes, and may speak for a call that is refused.
-    Yes(Option<&'a dyn Advocate>),
+    Yes(&'a Inquiry<'a>),
     /// No: it comes from the spool.
     Late,
 }
@@ -508,11 +539,12 @@ fn write(
     entry: &Entry,
     now: Now<'_>,
 ) -> Result<Said, rusqlite::Error> {
-    let (late, advocate) = match now {
-        Now::Yes(advocate) => (false, advocate),
-        Now::Late => (true, None),
+    let nobody = Inquiry::default();
+    let (late, inquiry) = match now {
+        Now::Yes(inquiry) => (false, inquiry),
+        Now::Late => (true, &nobody),
     };
-    let clerk = Clerk { connection, desk, bench: &around.bench, is_alive: around.is_alive, late, advocate };
+    let clerk = Clerk { connection, desk, bench: &around.bench, is_alive: around.is_alive, late, inquiry };
     match entry {
         Entry::Asked(asked) => clerk.asked(asked),
         Entry::Ended(ended) => clerk.ended(ended),

@@ -62,7 +62,7 @@ mod stored_server;
 mod timeline;
 mod tool_errors;
 
-pub use advocate::{Advocate, Proposal, Stands};
+pub use advocate::{Advocate, Checked, Failed, Proposal, Stands};
 pub use alert::{
     AlertLook, Delivery, DeliveryClaim, DeliveryOutcome, DeliveryState, FiredAlert, Recipient, TRIES_MAX,
 };

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_judge::Kind;
 use unstuck_judge::ladder::{
     Agent, Change, Dir, Ending, Fault, Firmness, Known, Lap, Look, Manner, Moment, Print, Round, Rung, Said,
     Sight, Speaker, State, Streak, Upshot, World,
 };
 use unstuck_judge::retry::{Breaker, Budget, PastYield, Recent, Tally};
+use unstuck_judge::{Condition, Kind};
 
 /// Goes up whenever a value is written in another way; what was written before is then read as nothing.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// The bytes of a value, behind the number of their format.
 pub(crate) fn packed(value: &impl Pack) -> Vec<u8> {
@@ -167,9 +167,13 @@ variants! {
     Speaker { 0 = Shell, 1 = Tool, }
     Dir { 0 = Unsaid, 1 = Named(print), }
     State { 0 = Alive, 1 = Ended, 2 = Unsaid, }
-    Firmness { 0 = Patient, 1 = Likely, 2 = Certain, }
+    Firmness { 0 = Patient, 1 = Likely, 2 = Certain, 3 = Unsure, }
     Upshot { 0 = Fine, 1 = Failed(fault), 2 = OurDenial, }
     Round { 0 = Unsaid, 1 = Numbered(number), }
+    Condition {
+        0 = Unseen, 1 = NoProgram(name), 2 = NoPath(path), 3 = PathTaken(path), 4 = PortClosed(port), 5 = PortTaken(port),
+        6 = SameFiles(names), 7 = SamePackages(names), 8 = SameNamed,
+    }
 }
 
 /// Structs, field by field.
@@ -189,10 +193,11 @@ macro_rules! fields {
     )*};
 }
 fields! {
-    Moment { agent round }
+    Moment { agent round at }
     Said { told denials }
     Known {
-        strikes kind firmness cause at turn by dir targets names changes shell state said line rule attempt
+        strikes kind firmness cause at turn by dir targets names changes shell state said line rule attempt failures causes proven
+        condition
     }
     Look { answer seen at world turn by state said }
     Lap { answer laps kind world turn said }
@@ -200,7 +205,7 @@ fields! {
     Sight {
         label tool_name tool exact intent approach roots manner speaker dir targets names creates polls waits trivial
     }
-    Fault { line rule kind firmness cause roots names silent opaque }
+    Fault { line rule kind firmness cause roots names silent opaque proven condition }
     Ending { upshot bytes masked ageless telling green state }
     Budget { tokens }
     Head { tick turn count changes last recent stirred waited }
@@ -278,13 +283,14 @@ impl Pack for Agent {
             refrain,
             silence_said,
             reruns,
+            reruns_since,
             denied,
             history,
             cycle_said,
             streaks,
         } = self;
         (*last, (*turn, *silence)).pack(into);
-        (*refrain, (*silence_said, (*reruns, *denied))).pack(into);
+        (*refrain, (*silence_said, ((*reruns, *reruns_since), *denied))).pack(into);
         history.pack(into);
         cycle_said.pack(into);
         (streaks.items.len() as u64).pack(into);
@@ -296,7 +302,7 @@ impl Pack for Agent {
 
     fn unpack(from: &mut &[u8]) -> Option<Agent> {
         let (last, (turn, silence)) = Pack::unpack(from)?;
-        let (refrain, (silence_said, (reruns, denied))) = Pack::unpack(from)?;
+        let (refrain, (silence_said, ((reruns, reruns_since), denied))) = Pack::unpack(from)?;
         let history = Pack::unpack(from)?;
         let cycle_said = Pack::unpack(from)?;
         let mut agent = Agent {
@@ -306,6 +312,7 @@ impl Pack for Agent {
             refrain,
             silence_said,
             reruns,
+            reruns_since,
             denied,
             history,
             cycle_said,

@@ -14,7 +14,7 @@ use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
-use crate::advocate::Advocate;
+use crate::advocate::Inquiry;
 use crate::brake::{self, Attempt, Pulled, Retry};
 use crate::call_row::{Closing, Found, NewCall, Written};
 use crate::desk::Desk;
@@ -96,8 +96,8 @@ pub(crate) struct Clerk<'a> {
     pub(crate) is_alive: &'a dyn Fn(&str) -> bool,
     /// Late entries come from the spool: what they asked has been answered already, with silence.
     pub(crate) late: bool,
-    /// Speaks for a call that is about to be refused.
-    pub(crate) advocate: Option<&'a dyn Advocate>,
+    /// Knows what the record does not tell.
+    pub(crate) inquiry: &'a Inquiry<'a>,
 }
 
 impl Clerk<'_> {
@@ -622,9 +622,18 @@ impl Clerk<'_> {
 
     /// What the ladder says; returns how often the session's world had moved before.
     fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<u32, rusqlite::Error> {
+        let label = match &event {
+            Event::Asked(sight, _) | Event::Ended(sight, ..) => sight.label.clone(),
+            Event::UserSpoke => String::new(),
+        };
         let Step { decision, world } = self.step(session, event)?;
         said.text = decision.text(self.bench.lang);
-        said.table = self.table(session, decision.rung)?;
+        said.table = match (&decision.reason, decision.rung) {
+            (Some(reason), Rung::Halt) if reason.track.asks() => {
+                Some(words::table_of_looks(&label, reason.count, self.bench.lang))
+            }
+            (_, rung) => self.table(session, rung)?,
+        };
         said.decision = Some(decision);
         Ok(world)
     }
@@ -661,7 +670,7 @@ impl Clerk<'_> {
     }
 
     fn moment(&self, who: &Who) -> Moment {
-        Moment { agent: who.agent_print(), round: who.round }
+        Moment { agent: who.agent_print(), round: who.round, at: who.at }
     }
 
     fn started(

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
-use unstuck_judge::Kind;
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::words;
 use unstuck_judge::ladder::{Decision, Reason, Rung};
+use unstuck_judge::{Call, Kind, nature};
 use unstuck_wire::clean::Clean;
 
-use crate::advocate::Proposal;
+use crate::advocate::{Checked, Failed, Proposal};
 use crate::entry::{Asked, Who};
 use crate::error::StoreError;
 use crate::event::EventType;
@@ -21,14 +21,12 @@ use crate::store::Store;
 
 /// How many letters of a call's fingerprint name it to a person.
 pub(crate) const KEY_LETTERS: u32 = 8;
-/// What stands in the record of a call that only came too early.
-const EARLY: &str = "early";
 /// What stands in the record of a call whose files could not be saved.
 pub(crate) const UNPROTECTED: &str = "unprotected";
 /// A longer wait is told and not enforced: whoever named it may be wrong, and so may a clock.
 const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
-/// A question may be asked again after so long, whatever the last answer was.
-const QUESTION_AGAIN_MS: u64 = 30 * 1000;
+/// So many of the latest calls of other sessions are read, to see what they changed.
+const OTHERS: usize = 50;
 /// So many false alarms of a rule are no accident.
 const ALARMS: i64 = 2;
 /// A rule of which this part of all refusals was wrong only speaks.
@@ -82,21 +80,10 @@ pub fn key_of(print: &Fingerprint) -> String {
     bare.chars().take(KEY_LETTERS as usize).collect()
 }
 
-/// When a refusal is lifted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lifts {
-    Now,
-    After(Duration),
-    /// Nobody knows.
-    Unsaid,
-}
-
 /// The last failure of the same call that passes by itself.
 struct Passing {
     world: Option<u32>,
     kind: Kind,
-    line: String,
-    rule: String,
 }
 
 impl Clerk<'_> {
@@ -117,11 +104,18 @@ impl Clerk<'_> {
             false => self.too_early(session, asked, world)?,
         };
         if let Some((wait, passing)) = early {
-            return self.hold_back(session, asked, wait, &passing, said);
+            return self.hold_back(session, wait, &passing, said);
         }
         if !refuses {
             return Ok(());
         }
+        self.refuse(session, asked, said)
+    }
+
+    /// Refuses a call, if a look at the cause of its failure shows that it still holds. Where it cannot be looked at, where a
+    /// person allows it, or where the rule behind it was wrong before, the call runs.
+    fn refuse(&self, session: i64, asked: &Asked, said: &mut Said) -> Result<(), rusqlite::Error> {
+        let Some(decision) = &said.decision else { return Ok(()) };
         let charge = decision.reason.as_ref().map(|reason| reason.charge()).unwrap_or_default();
         let key = key_of(&asked.call_print);
         let counts = said.mode == Mode::Enforce
@@ -135,13 +129,23 @@ impl Clerk<'_> {
             said.table = None;
             return Ok(());
         };
-        let lifts = self.lifts(session, asked, reason)?;
-        if lifts == Lifts::Now {
-            said.text = None;
-            said.table = None;
-            return Ok(());
+        let reason = reason.clone();
+        match self.check(session, asked, &reason)? {
+            Checked::Holds => {}
+            Checked::Moved => {
+                said.text = None;
+                said.table = None;
+                return Ok(());
+            }
+            Checked::Unseen => {
+                let spoken = Decision { rung: Rung::Insist, reason: Some(reason) };
+                said.text = spoken.text(self.bench.lang);
+                said.table = None;
+                return Ok(());
+            }
         }
-        let suggestion = match self.advocate.and_then(|advocate| advocate.proposal(reason)) {
+        let reason = &reason;
+        let suggestion = match self.inquiry.proposal(reason) {
             Some(Proposal::Run(rewritten)) => {
                 said.rewritten = Some(rewritten);
                 said.text = None;
@@ -151,46 +155,84 @@ impl Clerk<'_> {
             Some(Proposal::Say(words)) => Some(words),
             None => None,
         };
-        said.stance = if decision.rung == Rung::Halt { Stance::Halt } else { Stance::Refuse };
+        let is_halted = decision.rung == Rung::Halt && asked.attended;
+        said.stance = if is_halted { Stance::Halt } else { Stance::Refuse };
         self.note_refusal(&charge, asked.who.at)?;
         let lang = self.bench.lang;
         let tried = self.desk.standing.all_known(self.connection, session)?.tried(reason, lang);
-        let help = suggestion.map(Clean::into_string).or_else(|| reason.remedy(lang));
+        let own_help = self.last_advice(session, asked)?;
+        let help = suggestion.or(own_help).map(Clean::into_string).or_else(|| reason.remedy(lang));
         let way_out = words::way_out(&key, lang);
-        let again = match lifts {
-            Lifts::After(wait) => Some(words::possible_again(wait, lang)),
-            Lifts::Now | Lifts::Unsaid => None,
-        };
-        said.text = said.text.as_deref().map(|text| {
-            let more = [help.as_deref(), tried.as_deref(), again.as_deref(), Some(&way_out)];
-            words::joined([Some(text)].into_iter().chain(more))
+        let refusal = words::refusal(reason, lang);
+        let refused = words::joined([Some(&*refusal), help.as_deref(), tried.as_deref(), Some(&way_out)]);
+        said.text = Some(match is_halted {
+            true => words::joined([Some(&*words::halted(&asked.label, lang)), Some(&refused)]),
+            false => refused,
         });
+        if !is_halted {
+            said.table = None;
+        }
         said.charge = Some(charge);
         Ok(())
     }
 
-    /// Is a refusal lifted? Something outside may have changed that the call depends on, since it was last known how it ends.
-    fn lifts(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<Lifts, rusqlite::Error> {
-        let unseen_after = self.bench.ladder.tries_again_after();
-        if self.advocate.is_none() && unseen_after.is_none() {
-            return Ok(Lifts::Unsaid);
+    /// Does the cause of a failure still hold? What others saw and did since is known from their records; all else is looked at.
+    fn check(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<Checked, rusqlite::Error> {
+        // That looks in a row were answered alike, and nothing was done between them, is known from here.
+        if reason.track.asks() {
+            return Ok(Checked::Holds);
         }
-        let since: Option<i64> = self
+        let failed: Option<Failed> = self
             .connection
             .prepare_cached(LAST_KNOWN)?
-            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))?;
-        let Some(since) = since.map(i64::unsigned_abs) else { return Ok(Lifts::Unsaid) };
-        let age = asked.who.at.saturating_sub(since);
-        let is_old = reason.track.asks() && age >= QUESTION_AGAIN_MS;
-        let left = unseen_after.map(|after| after.saturating_sub(Duration::from_millis(age)));
-        Ok(match left {
-            _ if is_old || self.advocate.is_some_and(|advocate| advocate.has_moved(reason, since)) => {
-                Lifts::Now
+            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| {
+                let [asked_at, ended_at]: [i64; 2] = [row.get(0)?, row.get(1)?];
+                Ok(Failed { asked_at: asked_at.unsigned_abs(), ended_at: ended_at.unsigned_abs() })
+            })
+            .optional()?;
+        let Some(failed) = failed else { return Ok(Checked::Unseen) };
+        let age = Duration::from_millis(asked.who.at.saturating_sub(failed.ended_at));
+        let is_old = self.bench.ladder.tries_again_after().is_some_and(|after| age >= after);
+        if is_old || self.others_moved(session, asked, failed)? {
+            return Ok(Checked::Moved);
+        }
+        Ok(self.inquiry.check(reason, failed))
+    }
+
+    /// Did another session see the same call go well since, or change something in the same folder?
+    fn others_moved(&self, session: i64, asked: &Asked, failed: Failed) -> Result<bool, rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(OTHERS_SINCE)?;
+        let parameters = (
+            session,
+            failed.ended_at.cast_signed(),
+            asked.call_print.as_str(),
+            &*asked.who.cwd,
+            OTHERS as i64,
+        );
+        let mut rows = statement.query(parameters)?;
+        while let Some(row) = rows.next()? {
+            let (is_same, tool, input): (bool, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let moves = || {
+                let input = serde_json::from_str(&input).unwrap_or(serde_json::Value::Null);
+                nature::moves_world(&Call::new(tool, input))
+            };
+            if is_same || moves() {
+                return Ok(true);
             }
-            Some(Duration::ZERO) => Lifts::Now,
-            Some(left) => Lifts::After(left),
-            None => Lifts::Unsaid,
-        })
+        }
+        Ok(false)
+    }
+
+    /// The advice that went with the last failure of the same call: it is about that very failure.
+    fn last_advice(&self, session: i64, asked: &Asked) -> Result<Option<Clean>, rusqlite::Error> {
+        let verdict: Option<String> = self
+            .connection
+            .prepare_cached(LAST_VERDICT)?
+            .query_row((session, asked.call_print.as_str()), |row| row.get(0))
+            .optional()?;
+        let verdict: Option<serde_json::Value> = verdict.and_then(|text| serde_json::from_str(&text).ok());
+        let first = verdict.as_ref().and_then(|verdict| verdict["recommendations"][0].as_str());
+        Ok(first.map(|text| Clean::stored(text.to_owned())))
     }
 
     /// How long it is until the same call can work again, where it passes by itself and nothing moved since.
@@ -207,13 +249,10 @@ impl Clerk<'_> {
             .connection
             .prepare_cached(LAST_FAILURE)?
             .query_row((session, asked.call_print.as_str()), |row| {
-                let rule: Option<String> = row.get(3)?;
-                let kind: Option<String> = row.get(4)?;
+                let kind: Option<String> = row.get(2)?;
                 let passing = Passing {
                     world: row.get(1)?,
                     kind: kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown),
-                    line: row.get(2)?,
-                    rule: rule.unwrap_or_default(),
                 };
                 Ok((row.get(0)?, passing))
             })
@@ -228,36 +267,23 @@ impl Clerk<'_> {
         }))
     }
 
-    /// A call that comes too early: it waits, is refused, or at least told.
+    /// A call that comes too early: a short wait is waited for it, and a longer one is told. It is never refused.
     fn hold_back(
         &self,
         session: i64,
-        asked: &Asked,
         wait: Duration,
         passing: &Passing,
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
-        let lang = self.bench.lang;
         match said.mode {
             Mode::Shadow => return Ok(()),
-            Mode::Advise => {}
-            Mode::Enforce if !self.is_paired(session)? => {}
-            Mode::Enforce if wait <= self.bench.hold_max => {
+            Mode::Enforce if wait <= self.bench.hold_max && self.is_paired(session)? => {
                 said.stance = Stance::Hold { wait, because: passing.kind };
                 return Ok(());
             }
-            Mode::Enforce => {
-                let key = key_of(&asked.call_print);
-                if !is_allowed(self.connection, &key, asked.who.at)? {
-                    let text = words::too_early(&passing.line, &passing.rule, wait, lang);
-                    said.stance = Stance::Refuse;
-                    said.text = Some(words::joined([Some(&*text), Some(&words::way_out(&key, lang))]));
-                    said.charge = Some(EARLY.to_owned());
-                    return Ok(());
-                }
-            }
+            Mode::Advise | Mode::Enforce => {}
         }
-        said.text = Some(words::possible_again(wait, lang));
+        said.text = Some(words::possible_again(wait, self.bench.lang));
         Ok(())
     }
 
@@ -318,7 +344,7 @@ impl Clerk<'_> {
     ) -> Result<(), rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(REFUSED_BEFORE)?;
         let wrong = statement
-            .query_map((session, asked.call_print.as_str(), world, EARLY, UNPROTECTED), |row| {
+            .query_map((session, asked.call_print.as_str(), world, UNPROTECTED), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?
             .collect::<Result<Vec<(i64, String)>, _>>()?;
@@ -340,19 +366,32 @@ impl Clerk<'_> {
 }
 
 /// The last call that is the same, if it failed: when it may work again, and why it failed.
-const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, world, evidence, rule, kind
-    FROM call JOIN call_text ON call_text.call = call.id
+const LAST_FAILURE: &str = "SELECT CASE state WHEN 'failed' THEN again_at END, world, kind FROM call
     WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') ORDER BY call.id DESC LIMIT 1";
 
-/// When the same call ended last; where it never ran, the last failure of the same kind.
-const LAST_KNOWN: &str = "SELECT coalesce(
-    (SELECT max(ended_at) FROM call WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed')),
-    (SELECT max(ended_at) FROM call WHERE session = ?1 AND state = 'failed' AND kind = ?3))";
+/// When the same call ran last; where it never ran, the last failure of the same kind.
+const LAST_KNOWN: &str = "SELECT asked_at, ended_at FROM (
+    SELECT 0 AS other, id, asked_at, ended_at FROM call
+    WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') AND ended_at IS NOT NULL
+    UNION ALL
+    SELECT 1 AS other, id, asked_at, ended_at FROM call
+    WHERE session = ?1 AND state = 'failed' AND kind = ?3 AND ended_at IS NOT NULL)
+    ORDER BY other, id DESC LIMIT 1";
+
+/// What other sessions in the same folder did well since a moment, the latest first: the same call, or anything.
+const OTHERS_SINCE: &str = "SELECT call.call_print = ?3, call.tool, call_text.input
+    FROM call JOIN session ON session.id = call.session JOIN call_text ON call_text.call = call.id
+    WHERE call.ended_at > ?2 AND call.session <> ?1 AND call.state = 'completed' AND (call.call_print = ?3 OR session.cwd = ?4)
+    ORDER BY call.ended_at DESC LIMIT ?5";
+
+/// What was found out about the last failure of the same call.
+const LAST_VERDICT: &str = "SELECT verdict FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND call_print = ?2 AND state = 'failed' ORDER BY call.id DESC LIMIT 1";
 
 /// Refusals of the same call since which nothing has moved.
 const REFUSED_BEFORE: &str = "SELECT id, charge FROM call
     WHERE session = ?1 AND call_print = ?2 AND state = 'denied' AND world = ?3 AND charge IS NOT NULL
-      AND charge <> ?4 AND charge <> ?5 AND false_alarm IS NULL";
+      AND charge <> ?4 AND false_alarm IS NULL";
 
 pub(crate) fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result<bool, rusqlite::Error> {
     connection
@@ -423,7 +462,7 @@ mod tests {
     #[test]
     fn what_a_hook_asks_about_refusals_goes_through_an_index() {
         let connection = database::in_memory().unwrap();
-        for sql in [LAST_FAILURE, REFUSED_BEFORE] {
+        for sql in [LAST_FAILURE, REFUSED_BEFORE, LAST_VERDICT] {
             let plan = database::plan(&connection, sql);
             assert!(plan.contains("SEARCH call USING INDEX call_by_print (session="), "{sql}: {plan}");
             assert!(!plan.contains("SCAN"), "{sql}: {plan}");

@@ -440,6 +440,7 @@ impl StoredCall {
             user_spoke: self.user_spoke,
             // What the ladder would have said is not asked any more.
             sender: Sender::Agent,
+            attended: false,
             sight: from_hex(&self.sight)?,
             call_print: Fingerprint::from_stored(self.call_print),
             intent_print: Fingerprint::from_stored(self.intent_print),

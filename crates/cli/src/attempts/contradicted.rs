@@ -4,7 +4,8 @@
 
 use unstuck_judge::rules::Stream;
 use unstuck_judge::{
-    DENIED_BY_CHECK, Diagnosis, Effect, FixBy, Found, Kind, Observation, Outcome, Rules, Stage, suspicion,
+    DENIED_BY_CHECK, Diagnosis, Effect, FixBy, Found, Kind, Observation, Outcome, Proof, Rules, Stage,
+    suspicion,
 };
 
 use super::work::{CheckResult, Tried};
@@ -30,6 +31,7 @@ pub(super) fn look(tried: &mut Tried, rules: &Rules) {
         effect: Some(Effect::Applied),
         hint: None,
         advice: vec![ADVICE.to_owned()],
+        proof: Proof::Proven,
     };
     let is_cut_off = matches!(checked.result, CheckResult::CutOff { .. });
     tried.diagnosis = match passing(&tried.observation, is_cut_off, rules) {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use regex_lite::Regex;
 use serde_json::Value;
 use unstuck_judge::suspicion::{CUT_JSON, Expected, JsonEnd, Suspicion, Watch};
-use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Lang};
+use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Lang, Proof};
 
 pub(crate) use error::CheckError;
 pub(crate) use listener::Listener;
@@ -241,6 +241,7 @@ pub(crate) fn as_expected() -> Diagnosis {
         effect: None,
         hint: None,
         advice: Vec::new(),
+        proof: Proof::Proven,
     }
 }
 

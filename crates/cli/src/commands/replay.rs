@@ -251,6 +251,7 @@ impl Player<'_> {
             agent: if call.agent == MAIN_AGENT { String::new() } else { call.agent.clone() },
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             new_user_turn: call.new_user_turn,
+            at: call.at.unwrap_or_default(),
         });
         if let Some(recorder) = &mut self.recorder {
             recorder.take(self.rules, call.clone());

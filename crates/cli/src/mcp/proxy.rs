@@ -31,7 +31,6 @@ use super::outlet::Outlet;
 use super::owed::Owed;
 use super::supervisor::{Doubts, Supervisor, Way};
 use super::switchboard::{Delivery, Heeded, Presence, Switchboard};
-use crate::outside;
 
 /// Whoever is asked at the same time gets through: the server itself decides how much it does at once.
 const AT_ONCE: usize = 1_000_000;
@@ -287,10 +286,7 @@ impl Proxy {
             let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
             let mut store = Store::at(&remembers.path).door("mcp").variables(variables).without_waiting();
             if let Some(folder) = &remembers.folder {
-                let here = folder.clone();
-                store = store
-                    .folder(folder)
-                    .unseen(move |call, since| outside::names_newer(call.input(), &here, since));
+                store = store.folder(folder);
             }
             if let Some(home) = &remembers.home {
                 store = store.home(home);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Lang, Need, fingerprint, rewrite};
-use unstuck_store::{Advocate, Proposal, Rewritten, Stands};
+use unstuck_store::{Advocate, Checked, Failed, Proposal, Rewritten, Stands};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::hook::Honours;
 
@@ -33,8 +33,12 @@ pub(super) struct Defence<'a> {
 }
 
 impl Advocate for Defence<'_> {
-    fn has_moved(&self, reason: &Reason, since: u64) -> bool {
-        self.is_live && outside::has_moved(self.call, self.folder, reason, since)
+    fn check(&self, reason: &Reason, failed: Failed) -> Checked {
+        match self.is_live {
+            true => outside::check(self.call, self.folder, self.home, reason, failed),
+            // Of what happened long ago the files of today tell nothing: nothing else is taken to have changed.
+            false => Checked::Holds,
+        }
     }
 
     /// Where the person wants it and the program heeds it, other words run in place of the call.

@@ -186,7 +186,7 @@ keys! {
     HookAttended "hook.attended", Shape::Word(&["auto", "yes", "no"]), "auto", Never,
         "Whether a person is there to answer a question. Where nobody is, a run is halted; `auto` goes by what the agent says.",
         "是否有人能回答问题。无人时直接停止运行；`auto` 依据智能体所说的判断。";
-    HookHoldMax "hook.hold-max", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "2s", Lower,
+    HookHoldMax "hook.hold-max", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "5s", Lower,
         "How long a call that comes too early may be held until its time has come; otherwise it is refused.",
         "来得太早的调用最多可等待多久再放行；超过则拒绝。";
     HookDeadlineBefore "hook.deadline-before", Shape::Time(MOMENT, SECOND.saturating_mul(10)), "150ms", Never,

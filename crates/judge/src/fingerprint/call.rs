@@ -47,10 +47,7 @@ const SHELL_COSMETIC: &[&str] = &[
     "require_user_approval",
     "login",
     "max_timeout",
-    "sandbox_permissions",
     "prefix_rule",
-    "dangerouslyDisableSandbox",
-    "with_escalated_permissions",
 ];
 
 /// Names the exact call.
@@ -60,7 +57,7 @@ pub fn call(call: &Call) -> Fingerprint {
 
 /// The same of a call whose input has been stripped already.
 pub(super) fn of_stripped(call: &Call, stripped: &Value) -> Fingerprint {
-    Fingerprint::of("c1", &[call.tool.as_bytes(), &canonical(stripped)])
+    Fingerprint::of("c2", &[call.tool.as_bytes(), &canonical(stripped)])
 }
 
 /// RFC 8785 form of a value.

@@ -144,6 +144,15 @@ pub fn intent_of(parsed: &ParsedCall<'_>) -> Fingerprint {
     named(parsed, || stripped(parsed.call))
 }
 
+/// Names the work that a call does, whatever is set around it: variables, other users, other environments.
+pub fn work(call: &Call) -> Fingerprint {
+    let parsed = ParsedCall::of(call);
+    match parsed.script.as_ref().map(|script| meant_by_script(script, Around::LeftOut)) {
+        Some(meant) if !meant.is_empty() => Fingerprint::of("w1", &[meant.as_bytes()]),
+        Some(_) | None => intent_of(&parsed),
+    }
+}
+
 /// Names the exact call, and what it is meant to do: both for little more than one of them.
 pub fn call_and_intent(parsed: &ParsedCall<'_>) -> (Fingerprint, Fingerprint) {
     let stripped = stripped(parsed.call);
@@ -152,13 +161,14 @@ pub fn call_and_intent(parsed: &ParsedCall<'_>) -> (Fingerprint, Fingerprint) {
 
 /// Names what a call is meant to do, by its line or by its `stripped` input.
 fn named(parsed: &ParsedCall<'_>, stripped: impl FnOnce() -> Value) -> Fingerprint {
-    let meant = parsed.script.as_ref().map(meant_by_script).unwrap_or_default();
+    let meant = parsed.script.as_ref().map(|script| meant_by_script(script, Around::Counts));
+    let meant = meant.unwrap_or_default();
     if meant.is_empty() {
         let tool = parsed.call.tool.to_lowercase();
-        Fingerprint::of("i1", &[b"tool", tool.as_bytes(), &canonical(&meant_by_input(parsed, stripped()))])
+        Fingerprint::of("i2", &[b"tool", tool.as_bytes(), &canonical(&meant_by_input(parsed, stripped()))])
     } else {
         // All shells are one here: it does not matter by which door a line went in.
-        Fingerprint::of("i1", &[b"shell", meant.as_bytes()])
+        Fingerprint::of("i2", &[b"shell", meant.as_bytes()])
     }
 }
 
@@ -194,16 +204,26 @@ fn keep_some(fields: Map<String, Value>) -> Map<String, Value> {
     if kept.is_empty() { fields } else { kept }
 }
 
+/// Does what is set around a command count: its variables, and what wraps it?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Counts,
+    LeftOut,
+}
+
 /// The commands that do the work, each as one line, with what joins them.
-fn meant_by_script(script: &Script) -> String {
-    let commands: Vec<&Command> =
-        script.commands().iter().filter(|command| command.then != Join::Wraps).collect();
+fn meant_by_script(script: &Script, around: Around) -> String {
+    let is_meant = |command: &&Command| match around {
+        Around::Counts => !is_cosmetic_wrapper(command),
+        Around::LeftOut => command.then != Join::Wraps,
+    };
+    let commands: Vec<&Command> = script.commands().iter().filter(is_meant).collect();
     // In a script that only shows content, what is chosen to be shown is the intent.
     let shown = if script.is_reader() { &commands[..] } else { without_display(&commands) };
-    let work = without_preparation(shown);
+    let work = without_preparation(shown, around);
     let mut text = String::new();
     for command in work {
-        let line = meant_by_command(command);
+        let line = meant_by_command(command, around);
         if line.is_empty() {
             continue;
         }
@@ -251,11 +271,46 @@ fn is_grep(command: &Command) -> bool {
     }
 }
 
-/// Cuts leading `cd`, `export`, `sleep`, `set -e` and their like, unless nothing else is left.
-fn without_preparation<'c, 's>(mut commands: &'c [&'s Command]) -> &'c [&'s Command] {
+/// Programs that only run another one, where it stands and as it would run without them.
+const COSMETIC_WRAPPERS: &[&str] = &[
+    "timeout",
+    "gtimeout",
+    "nice",
+    "ionice",
+    "time",
+    "gtime",
+    "stdbuf",
+    "unbuffer",
+    "nohup",
+    "setsid",
+    "command",
+    "builtin",
+    "exec",
+    "chronic",
+    "caffeinate",
+    "eval",
+    "bash",
+    "sh",
+    "dash",
+    "zsh",
+];
+
+/// Does a command only run the next one, and change nothing about it? A wrapper that sets variables, another user, another
+/// machine or another environment is part of the call.
+fn is_cosmetic_wrapper(command: &Command) -> bool {
+    command.then == Join::Wraps
+        && command.assignments.is_empty()
+        && COSMETIC_WRAPPERS.contains(&command.program.as_str())
+        && !command.args().iter().any(|word| word == "--login" || word.starts_with("-l"))
+}
+
+/// Cuts leading `cd`, `sleep`, `set -e` and their like, unless nothing else is left. What sets a variable stays: it is part of
+/// what follows.
+fn without_preparation<'c, 's>(mut commands: &'c [&'s Command], around: Around) -> &'c [&'s Command] {
     while let [first, rest @ ..] = commands {
         let prepares = match first.program.as_str() {
-            "cd" | "pushd" | "sleep" | "export" | "set" | "source" | "." | "clear" | "unset" | "" => true,
+            "cd" | "pushd" | "sleep" | "set" | "clear" => true,
+            "export" | "source" | "." | "unset" | "" => around == Around::LeftOut,
             "echo" | "printf" => !first.redirections.iter().any(|to| to.writes_file()),
             _ => false,
         };
@@ -277,8 +332,11 @@ fn runs_by_name(program: &str, operands: &[&str]) -> bool {
 }
 
 /// One command: its program, its operands in order, its flags sorted where their order cannot matter.
-fn meant_by_command(command: &Command) -> String {
+fn meant_by_command(command: &Command, around: Around) -> String {
     let program = command.words.first().map_or("", |word| word.strip_prefix("./").unwrap_or(word));
+    if command.then == Join::Wraps {
+        return wrapped_in(command, program);
+    }
     let letters_matter = LETTERS_MATTER.contains(&command.program.as_str());
     let valued = commands::valued(&command.program);
     let known = commands::known(command).found;
@@ -314,7 +372,8 @@ fn meant_by_command(command: &Command) -> String {
     if runs_by_name(program, &operands) {
         operands.remove(0);
     }
-    let mut line = program.to_owned();
+    let mut line = if around == Around::Counts { assigned(command) } else { String::new() };
+    line.push_str(program);
     for part in flags.iter().map(String::as_str).chain(operands) {
         line.push('\u{1d}');
         line.push_str(part);
@@ -329,6 +388,35 @@ fn meant_by_command(command: &Command) -> String {
         }
     }
     line
+}
+
+/// Variables that change what is shown and not what is done.
+const DISPLAY_VARIABLES: &[&str] = &[
+    "RUST_BACKTRACE",
+    "RUST_LIB_BACKTRACE",
+    "CARGO_TERM_COLOR",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "PY_COLORS",
+    "COLUMNS",
+    "LINES",
+    "PAGER",
+    "GIT_PAGER",
+];
+
+/// The variables that a command is given, in their order.
+fn assigned(command: &Command) -> String {
+    let told = command.assignments.iter().filter(|(name, _)| !DISPLAY_VARIABLES.contains(&name.as_str()));
+    told.map(|(name, value)| format!("{name}={value}\u{1d}")).collect()
+}
+
+/// What a wrapper adds to the command it runs: its own words, without those of that command, which stand behind it.
+fn wrapped_in(command: &Command, program: &str) -> String {
+    let own = command.args().iter().take_while(|word| word.starts_with('-') || word.contains('='));
+    let words = own.map(|word| format!("\u{1d}{word}"));
+    assigned(command) + program + &words.collect::<String>()
 }
 
 /// `echo x > file` is about the file, `npm test > log` is about the test.

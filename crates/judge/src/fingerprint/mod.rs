@@ -14,7 +14,7 @@ use std::fmt;
 
 pub use call::call;
 pub use cause::{cause, family, mask};
-pub use intent::{call_and_intent, intent, intent_of};
+pub use intent::{call_and_intent, intent, intent_of, work};
 
 /// A short printable name such as `c1:k3v…`; equal names stand for the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,10 +5,13 @@ use super::preset::{self, Limits, Settings};
 use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
 use super::standing::{Known, Lap, Look, Said, Standing, Streak, UNSHOWN, answers};
 use super::{Decision, Reason, Rung, Track};
+use crate::condition::Condition;
 use crate::kind::Kind;
 
 /// Lists longer than this are cut: they are there to compare, not to keep.
 const LISTED: usize = 16;
+/// So many causes of one call are told apart.
+const CAUSES: usize = 8;
 
 pub(super) fn weigh(
     settings: &Settings,
@@ -22,6 +25,7 @@ pub(super) fn weigh(
         Upshot::OurDenial => Decision::SILENT,
         Upshot::Failed(fault) => {
             clerk.standing.tick += 1;
+            clerk.standing.agent_mut(moment.agent).reruns = 0;
             let said = clerk.failed(fault);
             let lap = clerk.lap(fault.kind);
             clerk.close(said.or_stronger(lap))
@@ -71,17 +75,27 @@ impl Clerk<'_> {
     /// Writes a failure down under one print.
     fn strike(&mut self, print: Print, track: Track, fault: &Fault) -> Decision {
         let standing = &*self.standing;
-        let before = standing.known.get(print);
-        let same =
-            before.filter(|known| known.cause == fault.cause && !is_elsewhere(known, track, self.sight));
+        let here = standing.known.get(print).filter(|known| !is_elsewhere(known, track, self.sight));
+        // A call that fails with one cause and then with another goes in circles once the first one is back.
+        let is_call = matches!(track, Track::Repeat | Track::Variant);
+        let counts_calls = is_call && self.settings.counts_calls();
+        let is_known =
+            |known: &&Known| known.cause == fault.cause || is_call && known.causes.contains(&fault.cause);
+        let same = here.filter(|known| counts_calls || is_known(known));
         let parallel = same.is_some_and(|known| known.by.round.is_shared_with(self.moment.round));
         let stranger = same.is_some_and(|known| known.by.agent != self.moment.agent);
+        // Counters are not shared: another agent that runs into a known failure does not make it worse.
+        let more = u32::from(!parallel && !stranger);
+        let failures = here.map_or(1, |known| known.failures.saturating_add(more));
         let strikes = match same {
-            // Counters are not shared: another agent that runs into a known failure does not make it worse.
-            Some(known) if parallel || stranger => known.strikes,
-            Some(known) => known.strikes.saturating_add(1),
+            Some(_) if counts_calls => failures,
+            Some(known) => known.strikes.saturating_add(more),
             None => 1,
         };
+        let mut causes: Vec<Print> = here.map(|known| known.causes.clone()).unwrap_or_default();
+        causes.retain(|cause| *cause != fault.cause);
+        causes.push(fault.cause);
+        causes.drain(..causes.len().saturating_sub(CAUSES));
         let helped = same.is_some_and(|known| standing.world.could_help(known, preset::matters(known.kind)));
         let asked_by_user = same.is_some_and(|known| known.turn != standing.turn);
         let waited = self.sight.waits || same.is_some_and(|known| standing.world.waited > known.at);
@@ -95,8 +109,10 @@ impl Clerk<'_> {
         let said = same.map_or(Said::NOTHING, |known| known.said);
         let rung = match limits.word(strikes, said.told) {
             _ if alive => Rung::Observe,
-            rung if calm => rung.min(Rung::Note),
-            rung => rung,
+            rung if calm => news(rung.min(Rung::Note), said),
+            // Every third attempt is worth a word, unless time alone may mend it.
+            rung if strikes.is_multiple_of(3) && fault.firmness != Firmness::Patient => rung,
+            rung => news(rung, said),
         };
         let known = Known {
             strikes,
@@ -116,6 +132,10 @@ impl Clerk<'_> {
             line: fault.line.clone(),
             rule: fault.rule.clone(),
             attempt: self.sight.label.clone(),
+            failures,
+            causes,
+            proven: fault.proven,
+            condition: fault.condition.clone(),
         };
         self.standing.known.put(print, self.standing.tick, known);
         decision(
@@ -126,6 +146,7 @@ impl Clerk<'_> {
                 kind: fault.kind,
                 rule: fault.rule.clone(),
                 line: fault.line.clone(),
+                condition: fault.condition.clone(),
             },
         )
     }
@@ -145,7 +166,7 @@ impl Clerk<'_> {
         let parallel = before.is_some_and(|streak| streak.by.round.is_shared_with(self.moment.round));
         let length = before.map_or(1, |streak| streak.length + u32::from(!parallel));
         let said = before.map_or(Said::NOTHING, |streak| streak.said);
-        let rung = if parallel { Rung::Observe } else { limits.word(length, said.told) };
+        let rung = if parallel { Rung::Observe } else { news(limits.word(length, said.told), said) };
         let streak = Streak {
             answer,
             length,
@@ -162,6 +183,7 @@ impl Clerk<'_> {
             kind: fault.kind,
             rule: fault.rule.clone(),
             line: fault.line.clone(),
+            condition: Condition::Unseen,
         };
         decision(rung, reason)
     }
@@ -186,7 +208,7 @@ impl Clerk<'_> {
         if agent.silence.1 < 2 {
             return Decision::SILENT;
         }
-        let rung = limits.word(agent.silence.0, agent.silence_said.told);
+        let rung = news(limits.word(agent.silence.0, agent.silence_said.told), agent.silence_said);
         agent.silence_said = agent.silence_said.and(rung);
         let reason = Reason { kind: fault.kind, ..plain(Track::Silence, agent.silence.0) };
         decision(rung, reason)
@@ -293,23 +315,31 @@ impl Clerk<'_> {
         let quiet = parallel || mute || waited || look.state == State::Alive;
         let track = look_track(sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);
-        let rung = if quiet { Rung::Observe } else { limits.word(look.seen, look.said.told) };
+        let word =
+            if quiet { Rung::Observe } else { news(limits.word(look.seen, look.said.told), look.said) };
         let seen = look.seen;
-        let look = Look { said: look.said.and(rung), ..look };
+        let look = Look { said: look.said.and(word), ..look };
         let alive = look.state == State::Alive;
         self.standing.looks.put(place, self.standing.tick, look);
-        let said = decision(rung, plain(track, seen));
+        let said = decision(word, plain(track, seen));
         if mute || !answers(sight.manner) {
             return said;
         }
         let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
         let agent = self.standing.agent_mut(self.moment.agent);
-        agent.reruns = match (parallel, seen >= 2 && !alive) {
+        agent.reruns = match (parallel, seen >= 2 && !alive && !waited) {
             (true, _) => agent.reruns,
             (false, true) => agent.reruns.saturating_add(1),
             (false, false) => 0,
         };
-        said.or_stronger(decision(limits.word(agent.reruns, Rung::Hint), plain(Track::Rerun, agent.reruns)))
+        if agent.reruns <= 1 {
+            agent.reruns_since = self.moment.at;
+        }
+        let reruns = agent.reruns;
+        let Some(look) = self.standing.looks.get_mut(place) else { return said };
+        let word = news(limits.word(reruns, look.said.told), look.said);
+        look.said = look.said.and(word);
+        said.or_stronger(decision(word, plain(Track::Rerun, reruns)))
     }
 
     /// Counts a run whose output no change has moved.
@@ -330,7 +360,7 @@ impl Clerk<'_> {
         let laps = before.map_or(1, |lap| lap.laps + u32::from(lap.world != world));
         let moved = before.is_none_or(|lap| lap.world != world);
         let said = before.map_or(Said::NOTHING, |lap| lap.said);
-        let rung = if moved { limits.word(laps, said.told) } else { Rung::Observe };
+        let rung = if moved { news(limits.word(laps, said.told), said) } else { Rung::Observe };
         let lap = Lap { answer, laps, kind, world, turn: standing.turn, said: said.and(rung) };
         self.standing.laps.put(self.sight.intent, self.standing.tick, lap);
         decision(rung, plain(Track::Lap, laps))
@@ -352,10 +382,15 @@ impl Clerk<'_> {
             agent.cycle_said = Said::NOTHING;
             return said;
         };
-        let rung = limits.word(laps, agent.cycle_said.told);
+        let rung = news(limits.word(laps, agent.cycle_said.told), agent.cycle_said);
         agent.cycle_said = agent.cycle_said.and(rung);
         said.or_stronger(decision(rung, plain(Track::Cycle, laps)))
     }
+}
+
+/// A word that was said before is not said again.
+fn news(rung: Rung, said: Said) -> Rung {
+    if rung > said.told { rung } else { Rung::Observe }
 }
 
 fn decision(rung: Rung, reason: Reason) -> Decision {

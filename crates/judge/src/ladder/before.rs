@@ -4,6 +4,7 @@ use super::preset::{self, Limits, Settings};
 use super::sight::{Firmness, Manner, Moment, Print, Sight, Speaker, State};
 use super::standing::{Agent, Known, Look, Said, Standing, UNSHOWN};
 use super::{Decision, Reason, Rung, Track};
+use crate::condition::Condition;
 use crate::kind::Kind;
 
 /// What speaks against a call.
@@ -85,7 +86,7 @@ impl Court<'_> {
         ];
         charges.extend(sight.roots.iter().map(|root| self.known(*root, Track::Root)));
         if let Some(agent) = self.standing.agent(self.moment.agent) {
-            charges.extend([self.streak(agent), self.silence(agent), self.cycle(agent)]);
+            charges.extend([self.streak(agent), self.silence(agent), self.cycle(agent), self.rerun(agent)]);
         }
         charges.into_iter().flatten().filter(|charge| charge.decision.rung > Rung::Observe).reduce(
             |best, next| {
@@ -108,8 +109,10 @@ impl Court<'_> {
             kind: known.kind,
             rule: known.rule.clone(),
             line: known.line.clone(),
+            condition: known.condition.clone(),
         };
         let rung = self.rung(limits, known.strikes, known.said, known.turn)?;
+        let rung = if self.may_refuse(known, track) { rung } else { rung.min(Rung::Insist) };
         Some(Charge {
             decision: Decision { rung, reason: Some(reason) },
             halt: limits.halt,
@@ -118,13 +121,44 @@ impl Court<'_> {
         })
     }
 
+    /// Can a call be refused for this at all? Only one that certainly failed, whose cause does not pass by itself and can be
+    /// looked at from here; and only in the folder where it failed.
+    fn may_refuse(&self, known: &Known, track: Track) -> bool {
+        // In other words the same program or path may not be needed any more.
+        let needs_it = || match &known.condition {
+            Condition::NoProgram(name) => self.sight.roots.contains(&Print::of(&["program", name])),
+            Condition::NoPath(path) | Condition::PathTaken(path) => self.sight.names_target(path),
+            Condition::Unseen
+            | Condition::PortClosed(_)
+            | Condition::PortTaken(_)
+            | Condition::SameFiles(_)
+            | Condition::SamePackages(_)
+            | Condition::SameNamed => true,
+        };
+        let is_same = match track {
+            Track::Repeat | Track::Root => true,
+            Track::Variant => known.dir == self.sight.dir && needs_it(),
+            Track::Spread
+            | Track::Approach
+            | Track::Opaque
+            | Track::Look
+            | Track::Act
+            | Track::Poll
+            | Track::Rerun
+            | Track::Lap
+            | Track::Cycle
+            | Track::Silence => false,
+        };
+        is_same && known.proven && known.firmness != Firmness::Patient && known.condition.is_seen()
+    }
+
     /// Does what stopped it then still stop it now, as far as one can know?
     fn still_stands(&self, known: &Known, track: Track) -> bool {
         let stranger = known.by.agent != self.moment.agent;
         let world = &self.standing.world;
         let waited = self.sight.waits || world.waited > known.at;
         let alive = known.state == State::Alive;
-        let helped = world.could_help(known, preset::matters(known.kind));
+        let helped = world.may_have_helped(known, preset::matters(known.kind));
         let shared =
             preset::is_shared(known.kind) || self.sight.speaker == Speaker::Tool && track == Track::Repeat;
         !(alive || helped || waited && known.firmness < Firmness::Certain || stranger && !shared)
@@ -165,6 +199,30 @@ impl Court<'_> {
         let rung = self.rung(limits, look.seen, look.said, look.turn)?;
         let decision = Decision { rung, reason: Some(plain(track, look.seen)) };
         Some(Charge { decision, halt: limits.halt, said: look.said, place: Place::Look(place) })
+    }
+
+    /// One more of many looks in a row that were all answered before, with nothing else done in between.
+    fn rerun(&self, agent: &Agent) -> Option<Charge> {
+        let look = self.standing.looks.get(self.moment.agent.own(self.sight.exact))?;
+        let is_answered = look.world == self.standing.world.count
+            && look.state != State::Alive
+            && look.turn == self.standing.turn
+            && look.said.told >= Rung::Hint
+            && !waited_since(self.standing, self.sight, look);
+        let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
+        let is_quick = self.moment.at.saturating_sub(agent.reruns_since) <= preset::loop_ms();
+        // The first answer is no repeat.
+        let count = agent.reruns + 1;
+        if !(is_answered && is_quick && limits.refuses(count)) {
+            return None;
+        }
+        let decision = Decision { rung: Rung::Deny, reason: Some(plain(Track::Rerun, count)) };
+        Some(Charge {
+            decision,
+            halt: limits.halt,
+            said: look.said,
+            place: Place::Look(self.moment.agent.own(self.sight.exact)),
+        })
     }
 
     /// A run whose output no change has moved.
@@ -240,7 +298,14 @@ pub(super) fn waited_since(standing: &Standing, sight: &Sight, look: &Look) -> b
 
 /// A reason without a cause.
 pub(super) fn plain(track: Track, count: u32) -> Reason {
-    Reason { track, count, kind: Kind::NotAnError, rule: String::new(), line: String::new() }
+    Reason {
+        track,
+        count,
+        kind: Kind::NotAnError,
+        rule: String::new(),
+        line: String::new(),
+        condition: Condition::Unseen,
+    }
 }
 
 /// Which look it is: at the state of something, at something that stays, or no look at all.

@@ -23,7 +23,23 @@ pub use sight::{
 };
 pub use standing::{Agent, Known, Lap, Look, Memory, Said, Standing, Streak, Tick, World};
 
+use crate::condition::Condition;
 use crate::kind::{Kind, vocabulary};
+use crate::shell::Script;
+
+/// Does a script ask other machines, or a service that anybody may change?
+pub(crate) fn is_remote(script: &Script) -> bool {
+    script.commands().iter().any(|command| {
+        let sub = command.operands().next().unwrap_or_default();
+        let both = format!("{} {sub}", command.program);
+        preset::remote_programs().iter().any(|name| *name == command.program || *name == both)
+    })
+}
+
+/// The programs without which a script is bound to fail.
+pub(crate) fn needed_programs(script: &Script) -> Vec<&str> {
+    see::needed_commands(script).into_iter().map(|command| command.program.as_str()).collect()
+}
 
 vocabulary! {
     /// The rungs, from silence to the end of the run.
@@ -151,6 +167,8 @@ pub struct Reason {
     pub rule: String,
     /// The line that shows the cause; empty where there is none.
     pub line: String,
+    /// What can be looked at to see whether the cause still holds.
+    pub condition: Condition,
 }
 
 impl Decision {

@@ -139,6 +139,11 @@ impl Settings {
         self.sees_a_part.then_some(UNSEEN)
     }
 
+    /// Are the failures of a call counted whatever their cause?
+    pub fn counts_calls(&self) -> bool {
+        self.preset == Preset::Classic
+    }
+
     /// Puts a row before all others.
     pub fn put_first(&mut self, row: Row) {
         self.own.insert(0, row);
@@ -187,6 +192,16 @@ pub fn spreads(kind: Kind) -> bool {
 /// Does a cause of this kind depend on the approach, and not on the details?
 pub fn goes_with_approach(kind: Kind) -> bool {
     APPROACHES[kind as usize]
+}
+
+/// A loop of looks is stopped only if it took no longer than this, in milliseconds.
+pub fn loop_ms() -> u64 {
+    LOOP_MS
+}
+
+/// Programs whose answers come from elsewhere, alone or with a subcommand.
+pub fn remote_programs() -> &'static [&'static str] {
+    REMOTE
 }
 
 /// How many calls a look stays in view.

@@ -20,6 +20,8 @@ pub struct Recorded {
     pub round: Round,
     /// Did the user speak just before it?
     pub new_user_turn: bool,
+    /// When it was asked for, in milliseconds; 0 where nobody says.
+    pub at: u64,
 }
 
 /// What would have been done with one call.
@@ -71,7 +73,8 @@ impl<'a> Replay<'a> {
             let _ = step(self.settings, &mut self.standing, Event::UserSpoke);
         }
         self.begun = true;
-        let moment = Moment { agent: Print::of(&["agent", &recorded.agent]), round: recorded.round };
+        let moment =
+            Moment { agent: Print::of(&["agent", &recorded.agent]), round: recorded.round, at: recorded.at };
         let sight = see::sight(&recorded.observation.call);
         let before = step(self.settings, &mut self.standing, Event::Asked(&sight, moment));
         let diagnosis = self.rules.diagnose(&recorded.observation);

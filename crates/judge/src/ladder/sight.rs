@@ -3,6 +3,7 @@
 //! Reading a call or an output is done elsewhere; here nothing is parsed, so a standing can be stored field by field
 //! and every step can be tested without a shell or a log at hand.
 
+use crate::condition::Condition;
 use crate::kind::{Kind, vocabulary};
 
 /// A short hash by which two things are known to be alike.
@@ -56,7 +57,8 @@ vocabulary! {
         Service = "service",
         /// A program written on the spot may do anything.
         Script = "script",
-        /// A time stamp, an empty directory, a line in a notebook.
+        /// A time stamp, an empty folder, a line in a file. It may be what was missing, so nothing is refused after it; that a
+        /// call fails as before is told all the same.
         Trifle = "trifle",
     }
 }
@@ -138,6 +140,13 @@ pub struct Sight {
     pub trivial: bool,
 }
 
+impl Sight {
+    /// Does the call name this file or thing as its own?
+    pub fn names_target(&self, target: &str) -> bool {
+        self.targets.contains(&Print::of(&["target", target]))
+    }
+}
+
 /// How an answer describes what was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -154,6 +163,8 @@ pub enum State {
 pub enum Firmness {
     /// It may heal by itself.
     Patient,
+    /// Nobody knows the cause.
+    Unsure,
     /// It probably stays.
     Likely,
     /// It stays until somebody changes something.
@@ -181,6 +192,10 @@ pub struct Fault {
     pub silent: bool,
     /// It comes from a tool's own insides and says nothing about the question.
     pub opaque: bool,
+    /// The host itself says that the call failed; otherwise only words of the output do.
+    pub proven: bool,
+    /// What can be looked at to see whether it still holds.
+    pub condition: Condition,
 }
 
 /// How a call ended, as the ladder sees it.
@@ -220,6 +235,8 @@ pub struct Moment {
     pub agent: Print,
     /// The message that holds the call; calls of one message run in parallel.
     pub round: Round,
+    /// When, in milliseconds since 1970; 0 where nobody says.
+    pub at: u64,
 }
 
 /// The message that holds a call.

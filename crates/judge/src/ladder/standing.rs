@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rung;
 use super::sight::{Change, Dir, Firmness, Manner, Moment, Print, Sight, State};
+use crate::condition::Condition;
 use crate::kind::Kind;
 
 /// How many things of one sort a session remembers. What was used longest ago goes first.
@@ -161,6 +162,14 @@ pub struct Known {
     pub rule: String,
     /// The call in one line.
     pub attempt: String,
+    /// How often it failed in a row, with whatever cause.
+    pub failures: u32,
+    /// The causes it failed with in a row, the latest last.
+    pub causes: Vec<Print>,
+    /// The host itself said that it failed.
+    pub proven: bool,
+    /// What can be looked at to see whether it would fail again.
+    pub condition: Condition,
 }
 
 /// An answer that was given before.
@@ -235,6 +244,8 @@ pub struct Agent {
     pub silence_said: Said,
     /// How many looks in a row were answered before.
     pub reruns: u32,
+    /// When the first of them was made.
+    pub reruns_since: u64,
     /// How many of its calls in a row were refused.
     pub denied: u32,
     /// The last calls with their answers, since the world moved.
@@ -255,6 +266,7 @@ impl Default for Agent {
             refrain: Print(0),
             silence_said: Said::NOTHING,
             reruns: 0,
+            reruns_since: 0,
             denied: 0,
             history: Vec::new(),
             cycle_said: Said::NOTHING,
@@ -325,9 +337,7 @@ impl World {
             self.recent.remove(0);
         }
         self.recent.push((tick, sight.names.clone()));
-        // To touch a file is not to change it.
-        let changed: &[Print] = if change == Change::Trifle { &[] } else { &sight.targets };
-        for target in changed {
+        for target in &sight.targets {
             self.touched.put(*target, tick, tick);
         }
     }
@@ -350,7 +360,13 @@ impl World {
         }
     }
 
-    /// Could what moved since it failed make `known` work now? `matters` are the sorts of change that could.
+    /// Was anything at all changed since `known` failed that could make it work now? `matters` are the sorts of change that could.
+    pub fn may_have_helped(&self, known: &Known, matters: &[Change]) -> bool {
+        self.last[Change::Trifle as usize] > known.at || self.could_help(known, matters)
+    }
+
+    /// Could what moved since it failed make `known` work now, as far as one would expect? `matters` are the sorts of change that
+    /// could.
     pub fn could_help(&self, known: &Known, matters: &[Change]) -> bool {
         let after = |tick: &Tick| *tick > known.at;
         matters.iter().any(|change| after(&self.last[*change as usize]))

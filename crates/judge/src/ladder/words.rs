@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::see::OUR_MARK;
 use super::standing::Known;
 use super::{Decision, Reason, Rung, Standing, Track};
-use crate::{Kind, Lang, remedy};
+use crate::{Condition, Kind, Lang, remedy};
 
 include!(concat!(env!("OUT_DIR"), "/ladder-texts.rs"));
 
@@ -19,6 +19,8 @@ const ROWS: usize = 10;
 const ATTEMPTS: usize = 3;
 /// How many failures are told again after a conversation was shortened.
 const REMINDED: usize = 5;
+/// A failure that lies more calls back than this is not what a person is asked about.
+const CURRENT: u32 = 30;
 /// How much of an error or a call stands in one cell.
 const CELL: usize = 100;
 
@@ -26,17 +28,58 @@ impl Decision {
     /// What is said to the agent; nothing where nothing is to be said.
     pub fn text(&self, lang: Lang) -> Option<String> {
         let reason = self.reason.as_ref().filter(|_| self.rung > Rung::Observe)?;
+        if self.rung >= Rung::Deny {
+            return Some(refusal(reason, lang));
+        }
         let strike = strike(reason, self.rung).and_then(|key| text_of(key, lang));
         let template = with_line(template(reason, self.rung, lang), &reason.line);
         let text = joined([Some(&*template), strike])
             .replace("{count}", &reason.count.to_string())
             .replace("{rule}", &reason.charge())
             .replace("{line}", &quoted(&reason.line, lang));
-        Some(match self.rung {
-            Rung::Deny | Rung::Halt => format!("{OUR_MARK}: {text}"),
-            Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist => text,
-        })
+        Some(text)
     }
+}
+
+/// Why a call is refused: the cause, the line that shows it, and what was looked at.
+pub fn refusal(reason: &Reason, lang: Lang) -> String {
+    let key = if reason.track.asks() { "refused.rerun" } else { "refused" };
+    let text = with_line(text_of(key, lang).unwrap_or_default(), &reason.line)
+        .replace("{title}", reason.kind.title(lang))
+        .replace("{checked}", &checked(&reason.condition, lang))
+        .replace("{count}", &reason.count.to_string())
+        .replace("{line}", &fenced(&reason.line));
+    format!("{OUR_MARK}: {text}")
+}
+
+/// What was looked at, and still is as it was.
+fn checked(condition: &Condition, lang: Lang) -> String {
+    let (key, it) = match condition {
+        Condition::Unseen => return String::new(),
+        Condition::NoProgram(name) => ("checked.program", as_name(name)),
+        Condition::NoPath(path) => ("checked.path", as_name(path)),
+        Condition::PathTaken(path) => ("checked.taken", as_name(path)),
+        Condition::PortClosed(port) => ("checked.closed", port.to_string()),
+        Condition::PortTaken(port) => ("checked.port", port.to_string()),
+        Condition::SameFiles(_) => ("checked.files", String::new()),
+        Condition::SamePackages(_) => ("checked.packages", String::new()),
+        Condition::SameNamed => ("checked.named", String::new()),
+    };
+    text_of(key, lang).unwrap_or_default().replace("{it}", &it)
+}
+
+/// A name out of an output: in our own words only where it can be nothing but a name.
+fn as_name(name: &str) -> String {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "@/._+~-".contains(sign);
+    match name.len() <= 64 && name.chars().all(is_plain) {
+        true => format!("`{name}`"),
+        false => fenced(name),
+    }
+}
+
+/// What a person is asked when a refused call is sent again and again.
+pub fn halted(label: &str, lang: Lang) -> String {
+    text_of("halted", lang).unwrap_or_default().replace("{call}", &named(label))
 }
 
 impl Reason {
@@ -52,16 +95,6 @@ impl Reason {
     pub fn remedy(&self, lang: Lang) -> Option<String> {
         Some(text_of("known.remedy", lang)?.replace("{remedy}", remedy_for(self.kind, lang)?))
     }
-}
-
-/// A call that is sent again too early.
-pub fn too_early(line: &str, rule: &str, wait: Duration, lang: Lang) -> String {
-    let text = with_line(text_of("early.deny", lang).unwrap_or_default(), line);
-    let text = text
-        .replace("{rule}", rule)
-        .replace("{wait}", &span(wait, lang))
-        .replace("{line}", &quoted(line, lang));
-    format!("{OUR_MARK}: {text}")
 }
 
 /// A call that needs what an earlier session was seen to miss.
@@ -144,11 +177,11 @@ fn strike(reason: &Reason, rung: Rung) -> Option<&'static str> {
 }
 
 impl Standing {
-    /// What a person needs to decide how it goes on: `Error | Attempt | Resolution`, the latest failures last.
+    /// What a person needs to decide how it goes on: error, attempt and resolution of the latest failures, the last of them last.
     pub fn table(&self, lang: Lang) -> String {
-        let rows = self.latest(ROWS, |_| true).map(|known| row(known, lang));
-        let head = text_of("table.head", lang).unwrap_or_default();
-        std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
+        let newest = self.known.iter().map(|known| known.at).max().unwrap_or_default();
+        let is_current = |known: &Known| newest.saturating_sub(known.at) <= CURRENT;
+        self.latest(ROWS, is_current).map(|known| row(known, lang)).collect::<Vec<_>>().join("\n\n")
     }
 
     /// The last attempts that failed with the cause of `reason`, in one sentence.
@@ -191,9 +224,21 @@ fn times(known: &Known) -> String {
 }
 
 fn row(known: &Known, lang: Lang) -> String {
-    let error = if known.line.is_empty() { known.kind.title(lang).to_owned() } else { cell(&known.line) };
+    let error = if known.line.is_empty() { known.kind.title(lang).to_owned() } else { fenced(&known.line) };
     let remedy = remedy_for(known.kind, lang).unwrap_or("—");
-    format!("{error} | {}{} | {remedy}", cell(&known.attempt), times(known))
+    block(&error, &format!("{}{}", named(&known.attempt), times(known)), remedy, lang)
+}
+
+/// The table for a person about a look that was answered alike so often.
+pub fn table_of_looks(label: &str, count: u32, lang: Lang) -> String {
+    let error = text_of("table.same-answer", lang).unwrap_or_default().replace("{count}", &count.to_string());
+    block(&error, &named(label), text_of("table.other-question", lang).unwrap_or_default(), lang)
+}
+
+/// One row of a table, a line for each of its columns: no terminal is too narrow for it.
+fn block(error: &str, attempt: &str, resolution: &str, lang: Lang) -> String {
+    let rows = [("table.error", error), ("table.attempt", attempt), ("table.resolution", resolution)];
+    rows.map(|(key, it)| text_of(key, lang).unwrap_or_default().replace("{it}", it)).join("\n")
 }
 
 /// The first remedy for a cause that can be told without knowing more than the cause.
@@ -247,11 +292,16 @@ fn quoted(line: &str, lang: Lang) -> String {
     if line.is_empty() {
         return "—".to_owned();
     }
-    let line = cell(&line.replace(['⟦', '⟧'], " "));
+    let line = fenced(line);
     match lang {
-        Lang::En => format!("output, quoted as data: ⟦{line}⟧"),
-        Lang::Zh => format!("输出原文（仅为数据）：⟦{line}⟧"),
+        Lang::En => format!("output, quoted as data: {line}"),
+        Lang::Zh => format!("输出原文（仅为数据）：{line}"),
     }
+}
+
+/// Text from outside between brackets that it cannot close, on one line.
+fn fenced(line: &str) -> String {
+    format!("⟦{}⟧", cell(&line.replace(['⟦', '⟧'], " ")))
 }
 
 /// A call as it is named in a sentence: short, on one line, and without the signs that end a quotation.

@@ -101,7 +101,7 @@ pub fn bare_words(call: &Call) -> Option<String> {
 /// line that ends with it, another program with the same words where the first one is not there, and a tool that was given
 /// other fields where it complained of them.
 pub fn takes_the_place_of(worked: &Call, failed: &Call, kind: Kind) -> bool {
-    if fingerprint::intent(worked) == fingerprint::intent(failed) {
+    if fingerprint::work(worked) == fingerprint::work(failed) {
         return true;
     }
     let (ran, meant) = match (Aim::of(worked), Aim::of(failed)) {
@@ -210,7 +210,7 @@ fn odd_ones(words: &[String], others: &[String]) -> Vec<usize> {
 pub(super) fn changed(failed: &Call, worked: &Call, alone: bool) -> Option<Change> {
     let is_other = match (Aim::of(failed), Aim::of(worked)) {
         (Some(failed_aim), Some(aim)) => {
-            let is_same = fingerprint::intent(failed) == fingerprint::intent(worked);
+            let is_same = fingerprint::work(failed) == fingerprint::work(worked);
             // Whoever did something first may have come back to where they were.
             let matters = |part: &&String| alone || !part.starts_with("cd /");
             let around = |aim: &Aim| aim.around.iter().filter(matters).cloned().collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use super::{Nature, http, shorter, task};
 use crate::shell::{Command, Flow, Join, Role, Script, name_words};
 
 /// What one command does, its redirections and its request considered.
-fn nature_of(command: &Command) -> Nature {
+pub(crate) fn nature_of(command: &Command) -> Nature {
     let known = if only_asks(command) { Nature::ReadOnly } else { traits(command).nature };
     let written = if command.redirections.iter().any(writes) { Nature::Idempotent } else { Nature::ReadOnly };
     let appended = command.redirections.iter().any(|to| to.flow == Flow::Append && writes(to));

@@ -142,6 +142,9 @@ pub struct Command {
     pub(crate) group: Group,
     /// The loops whose body begins with it: the variable of each, and the words it goes through.
     pub(crate) loops: Vec<(String, Vec<String>)>,
+    /// An exit code of 0 of the whole script says nothing about this command: it stands before a pipe, a `;` or a `||`, in a
+    /// loop, in a condition, or in the background.
+    pub hidden: bool,
 }
 
 /// The innermost brackets, script or wrapper that a command stands in. Two of the same depth are told apart by their start.
@@ -251,6 +254,22 @@ impl Script {
     /// a list without `set -e`, a loop.
     pub fn hides_failure(&self) -> bool {
         self.hides_failure
+    }
+
+    /// The programs whose failure an exit code of 0 would not show, without those that only look or only say something: what
+    /// those print is content.
+    pub fn hidden_workers(&self) -> impl Iterator<Item = &Command> {
+        self.workers().filter(|command| command.hidden)
+    }
+
+    /// The commands that do something, and not only look or say something.
+    pub fn workers(&self) -> impl Iterator<Item = &Command> {
+        self.commands.iter().filter(|command| {
+            command.role != Role::Defined
+                && !command.program.is_empty()
+                && !traits::is_trivial(command)
+                && !traits::only_looks(command)
+        })
     }
 
     /// Tells whether all output is content that is only shown, so that the words in it prove nothing.

@@ -165,6 +165,7 @@ impl<'t, 'c> Reader<'t, 'c> {
     /// Reads commands until the text, the enclosing bracket, or one of the keywords `ends` ends them. The keyword is
     /// left for the caller.
     fn list(&mut self, ends: &[&str]) -> Part {
+        let start = self.commands.len();
         let mut whole = Part::EMPTY;
         let mut before = Join::End;
         loop {
@@ -181,9 +182,16 @@ impl<'t, 'c> Reader<'t, 'c> {
                     return whole;
                 }
                 Some(_) => {
+                    let part_start = self.commands.len();
                     let part = self.pipeline(ends);
+                    if self.is_replaced(before, part) {
+                        self.hide(start..part_start);
+                    }
                     whole = self.joined(whole, before, part);
                     before = self.operator();
+                    if before == Join::Background {
+                        self.hide(part_start..self.commands.len());
+                    }
                     if let Some(tail) = part.tail {
                         self.commands[tail].then = before;
                     }
@@ -207,6 +215,20 @@ impl<'t, 'c> Reader<'t, 'c> {
             hides: whole.hides || part.hides || unseen,
             trivial: whole.trivial && part.trivial,
         }
+    }
+
+    /// Tells whether the exit code of `part` stands in place of that of what `join` joins it to.
+    fn is_replaced(&self, join: Join, part: Part) -> bool {
+        match join {
+            Join::And | Join::Pipe | Join::Wraps | Join::End | Join::Background => false,
+            Join::Always => !self.errexit,
+            Join::Or => !part.last.is_some_and(|last| ends_in_failure(&self.commands[last])),
+        }
+    }
+
+    /// Notes that an exit code of 0 says nothing about these commands.
+    fn hide(&mut self, range: std::ops::Range<usize>) {
+        self.commands[range].iter_mut().for_each(|command| command.hidden = true);
     }
 
     /// Tells whether `command` after `||` turns any failure into a success.
@@ -235,9 +257,14 @@ impl<'t, 'c> Reader<'t, 'c> {
     }
 
     fn pipeline(&mut self, ends: &[&str]) -> Part {
+        let start = self.commands.len();
         let mut whole = Part::EMPTY;
         loop {
+            let part_start = self.commands.len();
             let part = self.command(ends);
+            if !self.pipefail {
+                self.hide(start..part_start);
+            }
             let piped = whole.tail.is_some() && !whole.trivial && !self.pipefail;
             whole = Part {
                 last: part.last.or(whole.last),
@@ -282,7 +309,11 @@ impl<'t, 'c> Reader<'t, 'c> {
             self.at += 1;
             self.skip_blanks();
         }
+        let start = self.commands.len();
         let part = self.affirmed(ends);
+        if negated {
+            self.hide(start..self.commands.len());
+        }
         Part { hides: part.hides || negated && !part.trivial, ..part }
     }
 
@@ -308,7 +339,9 @@ impl<'t, 'c> Reader<'t, 'c> {
             }),
             "if" => self.compound(keyword, Self::branches),
             "while" | "until" => self.compound(keyword, |reader| {
+                let start = reader.commands.len();
                 reader.list(&["do"]);
+                reader.hide(start..reader.commands.len());
                 reader.take("do");
                 reader.loop_body()
             }),
@@ -334,5 +367,14 @@ impl<'t, 'c> Reader<'t, 'c> {
             }
             _ => self.simple(),
         }
+    }
+}
+
+/// `exit 1`, `return 2` and `false` keep the failure that they follow.
+fn ends_in_failure(command: &Command) -> bool {
+    match command.program.as_str() {
+        "exit" | "return" => command.args().first().is_none_or(|code| code != "0"),
+        "false" => true,
+        _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! What the commands of a script are good for: showing content, or only saying something. Also the hosts they name.
 
 use super::{Command, Join, Redirection, Role, Stream};
-use crate::nature::commands;
+use crate::nature::{Nature, commands, script};
 
 /// Tells whether a command could never be the work a script is run for. `echo … > file` writes a file.
 pub(super) fn is_trivial(command: &Command) -> bool {
@@ -16,6 +16,11 @@ pub(super) fn is_trivial(command: &Command) -> bool {
 /// Tells whether a command only shows content.
 pub(super) fn shows(command: &Command) -> bool {
     asks_for_help(command) || commands::traits(command).reader
+}
+
+/// Tells whether a command changes nothing and is run for what it prints.
+pub(super) fn only_looks(command: &Command) -> bool {
+    shows(command) || script::nature_of(command) == Nature::ReadOnly
 }
 
 fn asks_for_help(command: &Command) -> bool {

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use unstuck_judge::ladder::{
@@ -17,13 +17,14 @@ use unstuck_judge::ladder::{
 };
 use unstuck_judge::{Kind, Lang, Observation, Outcome, Rules, retry, shell};
 use unstuck_store::{
-    Asked, Bounds, Brakes, CallState, Ended, EventType, Finding, Hears, Mode, NAME_MAX, Resend, Retry,
-    Retrying, Said, Stance, Told, Who, body,
+    Asked, Bounds, Brakes, CallState, Checked, Ended, EventType, Finding, Hears, Mode, NAME_MAX, Resend,
+    Retry, Retrying, Said, Stance, Told, Who, body,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
+use super::looked;
 use super::{After, Before, Closing, Known, Opening, Printed, diagnosed, has_failed, is_guess};
 use crate::bus::{Body, Event, EventBus};
 use crate::call::Session;
@@ -36,8 +37,6 @@ const PILE: usize = 512;
 const PILE_BYTES: usize = 4 * 1024 * 1024;
 /// How many sessions are remembered; the one that was silent for longest goes first.
 const SESSIONS: usize = 1024;
-/// A question may be asked again after so long, whatever the last answer was.
-const QUESTION_AGAIN: Duration = Duration::from_secs(30);
 /// A longer wait is told and not enforced.
 const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
 /// The longest wait of a call that comes too early; beyond that it is refused, with the time at which it may come again.
@@ -96,8 +95,6 @@ struct Passing {
     again_at: u64,
     world: u32,
     kind: Kind,
-    line: String,
-    rule: String,
 }
 
 impl Memory {
@@ -134,7 +131,7 @@ impl Memory {
         let asked = self.asked(opening, opening.at);
         let step = Step::Asked(asked.sight(), moment(opening));
         let decision = ladder::step(&self.settings, &mut desk.standing, step);
-        let said = self.settle(&desk, &asked, decision);
+        let said = self.settle(&desk, &asked, opening.call.input(), decision);
         drop(desk);
         match said.stance {
             Stance::Go | Stance::Hold { .. } => self.begins(opening),
@@ -319,11 +316,12 @@ impl Memory {
         if is_guess(&report.diagnosis) {
             ended.doubt();
         }
+        ended.tell_by_arguments(!self.policy.sees_a_part);
         (ended, report)
     }
 
     /// Settles what becomes of a call that the ladder has something to say about.
-    fn settle(&self, desk: &Desk, asked: &Asked, decision: Decision) -> Said {
+    fn settle(&self, desk: &Desk, asked: &Asked, input: &Value, decision: Decision) -> Said {
         let (mode, lang) = (self.policy.modes.of(&asked.tool), self.policy.lang);
         let mut said = Said { mode, text: decision.text(lang), ..Said::default() };
         let (sight, at) = (asked.sight(), asked.who.at);
@@ -339,18 +337,26 @@ impl Memory {
             return Said { decision: Some(decision), ..said };
         }
         let reason = decision.reason.as_ref();
-        let is_question = reason.is_some_and(|reason| reason.track.asks());
         let age = last.map(|last| Duration::from_millis(at.saturating_sub(last.at)));
-        let is_older = |than: Duration| age.is_some_and(|age| age >= than);
-        let is_lifted = is_question && is_older(QUESTION_AGAIN)
-            || self.settings.tries_again_after().is_some_and(is_older);
-        match mode {
-            Mode::Enforce if is_lifted => said.text = None,
+        let is_old =
+            self.settings.tries_again_after().is_some_and(|after| age.is_some_and(|age| age >= after));
+        let checked = match (reason, last) {
+            _ if is_old => Checked::Moved,
+            // That looks were answered alike, and nothing was done between them, is known from here.
+            (Some(reason), _) if reason.track.asks() => Checked::Holds,
+            (Some(reason), Some(last)) => {
+                let since = SystemTime::UNIX_EPOCH + Duration::from_millis(last.at);
+                looked::check(input, &reason.condition, since)
+            }
+            (Some(_), None) | (None, _) => Checked::Unseen,
+        };
+        match (mode, checked) {
+            (Mode::Enforce, Checked::Moved) => said.text = None,
             // It runs, so nothing may say that it does not.
-            Mode::Shadow | Mode::Advise => {
+            (Mode::Shadow | Mode::Advise, _) | (Mode::Enforce, Checked::Unseen) => {
                 said.text = Decision { rung: Rung::Insist, reason: decision.reason.clone() }.text(lang);
             }
-            Mode::Enforce => {
+            (Mode::Enforce, Checked::Holds) => {
                 let tried = reason.and_then(|reason| desk.standing.tried(reason, lang));
                 let help = reason.and_then(|reason| reason.remedy(lang));
                 said.text = Some(words::joined([said.text.as_deref(), help.as_deref(), tried.as_deref()]));
@@ -458,14 +464,15 @@ impl Desk {
     /// Remembers how a call ended, and when it may work again where that passes by itself.
     fn note_last(&mut self, ended: &Ended, at: u64, world: u32) {
         if self.last.len() >= PILE {
-            self.last.retain(|_, last| at.saturating_sub(last.at) < time::span_ms(QUESTION_AGAIN));
+            let mut times: Vec<u64> = self.last.values().map(|last| last.at).collect();
+            times.sort_unstable();
+            let middle = times[times.len() / 2];
+            self.last.retain(|_, last| last.at > middle);
         }
         let passing = ended.finding.as_ref().zip(ended.again_after).map(|(finding, wait)| Passing {
             again_at: at + wait,
             world,
             kind: finding.kind(),
-            line: finding.evidence().to_string(),
-            rule: finding.rule().to_string(),
         });
         self.last.insert(ended.asked.sight().exact, Last { at, passing });
     }
@@ -490,18 +497,14 @@ fn hold_back(passing: &Passing, now: u64, lang: Lang, said: &mut Said) {
     let wait = Duration::from_millis(passing.again_at.saturating_sub(now));
     match said.mode {
         Mode::Shadow => {}
-        Mode::Advise => said.text = Some(words::possible_again(wait, lang)),
         Mode::Enforce if wait <= HOLD_MAX => said.stance = Stance::Hold { wait, because: passing.kind },
-        Mode::Enforce => {
-            said.stance = Stance::Refuse;
-            said.text = Some(words::too_early(&passing.line, &passing.rule, wait, lang));
-        }
+        Mode::Advise | Mode::Enforce => said.text = Some(words::possible_again(wait, lang)),
     }
 }
 
 fn moment(opening: &Opening) -> Moment {
     let agent = if &*opening.call.agent == "main" { "" } else { &*opening.call.agent };
-    Moment { agent: Print::of(&["agent", agent]), round: round(opening) }
+    Moment { agent: Print::of(&["agent", agent]), round: round(opening), at: opening.at }
 }
 
 fn round(opening: &Opening) -> Round {

@@ -1,6 +1,7 @@
 //! What is remembered of calls while an agent works, and what follows from it: the ladder, the brakes of retries, events and
 //! the record. In memory, or in the store that all doors share.
 
+mod looked;
 mod memory;
 mod stored;
 

@@ -167,7 +167,7 @@ impl Stored {
                 problems: ProblemAges::default(),
             },
             known,
-            scribe: Arc::new(Scribe::new(&store, &owner, policy.lang)),
+            scribe: Arc::new(Scribe::new(&store, &owner, policy)),
             quiet: Arc::default(),
             owner,
             places: Arc::new(Semaphore::new(QUEUE)),

@@ -8,7 +8,7 @@ use rusqlite::OptionalExtension;
 use serde_json::json;
 use unstuck_judge::ladder::{Decision, Reason, Rung, Track, words as ladder_words};
 use unstuck_judge::lesson::{self, words};
-use unstuck_judge::{Call, Kind, Need};
+use unstuck_judge::{Call, Condition, Kind, Need};
 
 use super::{Known, LessonState, ShownOutcome, stored_call};
 use crate::advocate::{Proposal, Stands};
@@ -86,8 +86,7 @@ impl Clerk<'_> {
         let is_approved = |lesson: &&Known| lesson.state == LessonState::Approved && may_exchange;
         if let Some(lesson) = change.as_ref().filter(is_approved)
             && let Some(change) = &lesson.fix.change
-            && let Some(rewritten) =
-                self.advocate.and_then(|advocate| advocate.exchanged(&change.from, &change.to))
+            && let Some(rewritten) = self.inquiry.exchanged(&change.from, &change.to)
         {
             said.rewritten = Some(rewritten);
             return Ok(Foreseen::Runs(lesson.id));
@@ -116,7 +115,7 @@ impl Clerk<'_> {
             .prepare_cached("UPDATE stopper SET told = ?2 WHERE root = ?1")?
             .execute((stopper.root, session))?;
         let reason = &stopper.reason;
-        let other_words = match self.advocate.and_then(|advocate| advocate.proposal(reason)) {
+        let other_words = match self.inquiry.proposal(reason) {
             Some(Proposal::Run(rewritten)) if refuses => {
                 said.rewritten = Some(rewritten);
                 return Ok(Foreseen::Nothing);
@@ -299,10 +298,9 @@ impl Clerk<'_> {
                 Need::Host(_) => age > HOST_FADES_MS,
                 Need::Program(_) | Need::Flag { .. } => age > FORGOTTEN_MS,
             };
-            let stands = match self.advocate {
-                _ if has_faded => Stands::No,
-                Some(advocate) => advocate.stands(&need, stopper.at),
-                None => Stands::Unsaid,
+            let stands = match has_faded {
+                true => Stands::No,
+                false => self.inquiry.stands(&need, stopper.at),
             };
             match stands {
                 Stands::Yes | Stands::Unsaid => return Ok(Some((stopper, stands))),
@@ -380,6 +378,7 @@ impl Stopper {
             kind: row.get::<_, String>(2)?.parse().unwrap_or(Kind::Unknown),
             rule: row.get(3)?,
             line: row.get(4)?,
+            condition: Condition::Unseen,
         };
         let at = row.get::<_, i64>(7)?.unsigned_abs();
         Ok(Stopper { root: row.get(0)?, cause: row.get(1)?, reason, door: row.get(6)?, at })

@@ -31,8 +31,7 @@ impl Clerk<'_> {
         }
         for lesson in &mut known {
             let won_at = lesson.record.won_at;
-            lesson.record.is_of_another_version =
-                self.advocate.is_some_and(|advocate| advocate.has_another_version(won_at));
+            lesson.record.is_of_another_version = self.inquiry.has_another_version(won_at);
         }
         for lesson in &known {
             self.close_over(lesson, session, at)?;

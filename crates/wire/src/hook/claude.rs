@@ -53,10 +53,8 @@ fn success(mut response: Value) -> Ended {
     } else {
         Outcome::Succeeded
     };
-    // It knows what `grep` and `diff` mean by their codes, and that nothing has ended that goes on in the background.
     let task = field("backgroundTaskId").cloned().map(scalar::words);
     let runs_on = task.is_some();
-    let is_vouched = field("returnCodeInterpretation").is_some() || runs_on;
     // Each launch is a task of its own, and the model is shown which: without that, two of them would look like the same answer.
     // What ran out of time goes on as a task, too, but its answer is that it did.
     let launched = task.filter(|_| outcome == Outcome::Succeeded);
@@ -71,7 +69,6 @@ fn success(mut response: Value) -> Ended {
         (stdout, stderr) => Ended {
             stdout: stdout.unwrap_or_default(),
             stderr: stderr.unwrap_or_default(),
-            is_vouched,
             runs_on,
             ..Ended::saying(outcome, merged)
         },

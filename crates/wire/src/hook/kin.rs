@@ -4,7 +4,7 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unstuck_judge::shell::{self, Script};
+use unstuck_judge::shell;
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use super::{
@@ -248,8 +248,6 @@ pub(super) struct Ended {
     pub(super) stderr: String,
     pub(super) merged: String,
     pub(super) can_retry: bool,
-    /// Does the program itself vouch for it, whatever the command line looks like?
-    pub(super) is_vouched: bool,
     /// Does it go on in the background?
     pub(super) runs_on: bool,
 }
@@ -260,23 +258,11 @@ impl Ended {
         let merged = merged.into();
         let said_ok = outcome.said_ok();
         let (stdout, stderr) = (String::new(), String::new());
-        Ended {
-            outcome,
-            said_ok,
-            stdout,
-            stderr,
-            merged,
-            can_retry: false,
-            is_vouched: false,
-            runs_on: false,
-        }
+        Ended { outcome, said_ok, stdout, stderr, merged, can_retry: false, runs_on: false }
     }
 
     pub(super) fn of(self, key: String, call: Call, took_ms: Option<u64>) -> Finished {
-        let Ended { mut outcome, mut said_ok, can_retry, runs_on, .. } = self;
-        if !self.is_vouched && said_ok == Some(true) && is_masked(&call) {
-            (outcome, said_ok) = (Outcome::NoExitCode, None);
-        }
+        let Ended { outcome, said_ok, can_retry, runs_on, .. } = self;
         let observation = Observation {
             call,
             outcome,
@@ -287,14 +273,6 @@ impl Ended {
         };
         Finished { key, observation, said_ok, took_ms, can_retry, runs_on, new_user_turn: false }
     }
-}
-
-/// Whether the exit code of a command line says nothing of what matters in it: `make | tail`, `make || true`, `make; echo done`.
-/// Then its words have to be read, except where they are only shown: a log full of errors is no failure to read it.
-pub(super) fn is_masked(call: &Call) -> bool {
-    let Some(line) = shell::line(call) else { return false };
-    let script = Script::parse(&line);
-    script.hides_failure() && !script.is_reader()
 }
 
 /// The words of a result, whose shape depends on the tool: a text, a list of parts, an object around one of them, or an object

@@ -4,7 +4,8 @@ use memchr::memchr_iter;
 
 use super::{OUR_MARK, names, stopped};
 use crate::call::{Call, Observation};
-use crate::diagnose::Diagnosis;
+use crate::condition::Condition;
+use crate::diagnose::{Diagnosis, Proof};
 use crate::fingerprint;
 use crate::kind::Kind;
 use crate::ladder::preset;
@@ -21,10 +22,8 @@ const OPAQUE_MAX: usize = 200;
 const TELLING: usize = 30;
 /// How much of an answer is masked to compare it; what differs after that is data.
 const MASKED_LINES: usize = 200;
-/// From here on a diagnosis outweighs what the host says.
-const SURE: f32 = 0.8;
 /// Below this a diagnosis is a guess.
-const GUESS: f32 = 0.5;
+const GUESS: f32 = 0.6;
 
 /// Reads a result. `said_ok` is what the host reports, where it reports anything.
 pub fn ending(
@@ -40,8 +39,9 @@ pub fn ending(
     let masked = Print::of(&["answer", &masked_text]);
     let upshot = if is_our_denial(&text) {
         Upshot::OurDenial
-    } else if failed(sight, observation, diagnosis, said_ok) {
-        Upshot::Failed(fault(sight, observation, diagnosis, &text, &masked_text))
+    } else if failed(observation, diagnosis, said_ok) {
+        let proven = said_ok == Some(false) || diagnosis.proof == Proof::Proven;
+        Upshot::Failed(Fault { proven, ..fault(sight, observation, diagnosis, &text, &masked_text) })
     } else {
         Upshot::Fine
     };
@@ -61,18 +61,15 @@ fn is_our_denial(text: &str) -> bool {
     text.trim_start().starts_with(OUR_MARK)
 }
 
-/// Did the call fail? A host that says so is believed, unless the diagnosis knows that its code is no error; a failure
-/// behind a host's "ok" counts only where the call was not there to change something.
-fn failed(sight: &Sight, observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> bool {
-    let said = said_ok.or(observation.outcome.said_ok());
-    match (diagnosis.kind, said) {
-        (Kind::NotAnError, _) => false,
-        (_, Some(false)) => true,
-        (Kind::Unknown, _) => false,
-        (_, Some(true)) => {
-            diagnosis.confidence >= SURE && !matches!(sight.manner, Manner::Changes(_) | Manner::Looks)
-        }
-        (_, None) => true,
+/// Did the call fail? A host that says so is believed, unless the diagnosis knows that its code is no error. Where the code is
+/// hidden, only the program's own unmistakable words count: what is merely suspected is no failure.
+fn failed(observation: &Observation, diagnosis: &Diagnosis, said_ok: Option<bool>) -> bool {
+    match (diagnosis.kind, said_ok.or(observation.outcome.said_ok()), diagnosis.proof) {
+        (Kind::NotAnError, _, _) => false,
+        (_, Some(false), _) => true,
+        (Kind::Unknown, _, _) => false,
+        (_, _, Proof::Proven | Proof::Signed) => true,
+        (_, _, Proof::Suspected) => false,
     }
 }
 
@@ -93,10 +90,15 @@ fn fault(
         Kind::Network => Print::of(&["cause", &family, kind.word()]),
         _ => Print::of(&["cause", fingerprint::cause(&family, kind, &line).as_str()]),
     };
+    let condition = Condition::of(&observation.call, diagnosis, &line, text);
     let trimmed = text.trim();
     let one_word = trimmed.len() <= 10 && !trimmed.contains(char::is_whitespace);
     Fault {
-        firmness: firmness(sight, diagnosis),
+        firmness: match &condition {
+            // Who holds a port does not let go of it because somebody waits.
+            Condition::PortTaken(_) => Firmness::Likely,
+            _ => firmness(sight, diagnosis),
+        },
         kind,
         cause,
         roots: stopped::roots(sight, &observation.call, diagnosis, &line),
@@ -104,6 +106,8 @@ fn fault(
         silent: trimmed.is_empty() || one_word || trimmed.starts_with("Exit code ") && trimmed.len() < 14,
         opaque: is_opaque(&observation.call, kind, text),
         rule: diagnosis.rule.clone(),
+        proven: diagnosis.proof == Proof::Proven,
+        condition,
         line: nature::shorter(line.trim()).to_owned(),
     }
 }
@@ -129,11 +133,10 @@ fn firmness(sight: &Sight, diagnosis: &Diagnosis) -> Firmness {
         matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CheckFailed);
     let guessed = sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS;
     match preset::firmness(diagnosis.kind) {
-        Firmness::Certain if diagnosis.transient || guessed => Firmness::Likely,
-        Firmness::Likely if sight.speaker == Speaker::Tool && steady && !diagnosis.transient => {
-            Firmness::Certain
-        }
-        firmness @ (Firmness::Certain | Firmness::Likely | Firmness::Patient) => firmness,
+        _ if diagnosis.transient => Firmness::Patient,
+        Firmness::Certain | Firmness::Likely if guessed => Firmness::Unsure,
+        Firmness::Likely | Firmness::Unsure if sight.speaker == Speaker::Tool && steady => Firmness::Certain,
+        firmness @ (Firmness::Certain | Firmness::Likely | Firmness::Unsure | Firmness::Patient) => firmness,
     }
 }
 

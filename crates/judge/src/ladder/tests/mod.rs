@@ -8,6 +8,7 @@ use super::sight::{
     Change, Dir, Ending, Fault, Firmness, Manner, Moment, Print, Round, Sight, Speaker, State, Upshot,
 };
 use super::{Decision, Limits, Preset, Rung, Settings, Track};
+use crate::Condition;
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
 
 mod honest;
@@ -84,6 +85,7 @@ impl Ran {
             agent: self.agent.to_owned(),
             round: self.round,
             new_user_turn: self.user_spoke,
+            at: 0,
         }
     }
 }
@@ -133,21 +135,24 @@ fn a_program_called_under_another_path_is_another_attempt() {
 fn an_install_gives_a_blocked_call_one_probe() {
     let build = sh("cargo build", 127, MISSING);
     let install = sh("apt-get install -y cargo", 0, "Setting up cargo");
-    check(&[build.clone(), install, build.clone(), build], "note observe note deny!");
+    check(&[build.clone(), install, build.clone(), build], "note observe observe deny!");
 }
 
 #[test]
-fn a_failed_or_irrelevant_change_re_arms_nothing() {
+fn a_failed_change_re_arms_nothing_and_a_trifle_is_tried() {
     let build = sh("cargo build", 127, MISSING);
     let failed = sh("apt-get install -y cargo", 100, "E: Unable to locate package cargo");
     let touched = sh("touch notes.txt", 0, "");
-    check(&[build.clone(), failed, touched, build], "note note observe deny!");
+    // What was touched may be what was missing; that the build fails as before is told.
+    check(&[build.clone(), failed, touched, build], "note note observe hint");
 }
 
 #[test]
 fn an_unknown_failure_is_hinted_at_before_it_is_refused() {
     let run = sh("./bench --all", 3, "lorem ipsum");
-    check(&[run.clone(), run.clone(), run], "note hint deny!");
+    // Nobody knows whether something changed where nobody here can look, so only a call that goes on and on is refused.
+    let words = "note hint hint observe observe hint observe observe hint observe observe hint deny!";
+    check(&std::iter::repeat_n(run, 13).collect::<Vec<_>>(), words);
 }
 
 #[test]
@@ -162,7 +167,7 @@ fn our_own_refusal_is_no_failure() {
     let build = sh("cargo build", 127, MISSING);
     let refused = tool("Bash", json!({ "command": "cargo build" }), false, "Blocked by unstuck: Not run");
     let install = sh("apt-get install -y cargo", 0, "Setting up cargo");
-    check(&[build.clone(), refused, install, build], "note deny! observe note");
+    check(&[build.clone(), refused, install, build], "note deny! observe observe");
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn edits_between_failing_tests_keep_the_tests_open_until_nothing_moves_any_more(
     let run: Vec<Ran> = (0..8).flat_map(|lap| [test.clone(), edit("/w/a.py", &lap.to_string())]).collect();
     check(
         &run,
-        "note observe note observe note observe note observe note observe note observe hint observe deny! observe",
+        "note observe observe observe observe observe observe observe observe observe note observe hint observe observe observe",
     );
 }
 
@@ -187,10 +192,10 @@ fn a_different_error_on_the_same_call_is_progress() {
 }
 
 #[test]
-fn the_same_answer_to_the_same_look_is_given_twice() {
+fn the_same_answer_to_the_same_look_is_told_of_once() {
     let look = tool("list_items", json!({ "cursor": "c0" }), true, "items 0-9, next c1");
     let other = tool("list_items", json!({ "cursor": "c1" }), true, "items 10-19");
-    check(&[look.clone(), other, look.clone(), look], "observe observe note deny!");
+    check(&[look.clone(), other, look.clone(), look.clone(), look], "observe observe observe hint observe");
 }
 
 #[test]
@@ -219,7 +224,7 @@ fn keys_that_are_pressed_again_and_again_are_no_loop() {
 #[test]
 fn a_file_that_a_run_may_have_made_may_be_read_again() {
     let read = sh("cat report.txt", 1, "cat: report.txt: No such file or directory");
-    check(&[read.clone(), sh("make report", 0, "report written"), read], "note observe note");
+    check(&[read.clone(), sh("make report", 0, "report written"), read], "note observe observe");
 }
 
 #[test]
@@ -242,27 +247,28 @@ fn what_is_on_its_way_may_be_watched_for_ever() {
 #[test]
 fn what_waits_for_a_person_does_not_move_by_being_watched() {
     let look = tool("get_ticket", json!({ "id": 7 }), true, "{\"status\":\"waiting for approval\"}");
-    check(&std::iter::repeat_n(look, 5).collect::<Vec<_>>(), "observe observe note hint deny!");
+    check(&std::iter::repeat_n(look, 5).collect::<Vec<_>>(), "observe observe observe hint observe");
     let run: Vec<Ran> =
         (3..8).map(|age| sh("docker ps -a", 0, &format!("db  Exited (1) {age} minutes ago"))).collect();
-    check(&run, "observe observe note hint deny!");
+    check(&run, "observe observe observe hint observe");
 }
 
 #[test]
 fn a_changed_shell_may_find_what_was_missing() {
     let run = sh("python app.py", 1, "ModuleNotFoundError: No module named 'flask'");
-    check(&[run.clone(), sh("source .venv/bin/activate", 0, ""), run], "note observe note");
+    check(&[run.clone(), sh("source .venv/bin/activate", 0, ""), run], "note observe observe");
     let build =
         sh("npm test", 254, "npm error enoent Could not read package.json: no such file or directory");
-    check(&[build.clone(), sh("cd app", 0, ""), build], "note observe note");
+    check(&[build.clone(), sh("cd app", 0, ""), build], "note observe observe");
 }
 
 #[test]
-fn a_tool_that_nobody_has_is_refused_whatever_it_is_given() {
+fn a_tool_that_nobody_has_is_told_of_whatever_it_is_given() {
     let ask = |q: u32| {
         tool("search_web", json!({ "q": q }), false, "Error: Tool 'search_web' not found. Available: bash")
     };
-    check(&[ask(1), ask(2)], "note deny!");
+    // The list of tools cannot be looked at from here.
+    check(&[ask(1), ask(2)], "note insist!");
 }
 
 #[test]
@@ -274,24 +280,24 @@ fn a_debugger_that_steps_is_never_stuck() {
 }
 
 #[test]
-fn a_cycle_is_seen_in_its_second_lap_and_refused_in_its_third() {
+fn a_cycle_is_told_of_in_its_second_lap_and_never_refused() {
     let pull = sh("./deploy --check", 1, "lorem ipsum");
     let (status, log) = (sh("git status --short", 0, " M a"), sh("git log --oneline -1", 0, "abc wip"));
     let lap = [pull, status, log];
     let run: Vec<Ran> = lap.iter().cycle().take(9).cloned().collect();
-    check(&run, "note observe observe hint note hint deny! deny! deny!");
+    check(&run, "note observe observe hint observe hint hint hint hint");
 }
 
 #[test]
 fn parallel_twins_count_once() {
     let build = sh("cargo build", 127, MISSING);
-    check(&[build.clone().in_round(1), build.in_round(1)], "note note");
+    check(&[build.clone().in_round(1), build.in_round(1)], "note observe");
 }
 
 #[test]
 fn a_word_of_the_user_lowers_the_action_and_keeps_the_memory() {
     let up = sh("docker compose up -d", 1, "Error: listen tcp 0.0.0.0:5432: bind: permission denied");
-    check(&[up.clone(), up.clone().when_asked(), up.clone().when_asked(), up], "note note hint! deny!");
+    check(&[up.clone(), up.clone().when_asked(), up.clone().when_asked(), up], "note observe hint observe");
 }
 
 #[test]
@@ -299,14 +305,14 @@ fn agents_share_what_is_known_to_fail_and_not_their_counters() {
     let build = sh("cargo build", 127, MISSING);
     check(&[build.clone().by("one"), build.by("two")], "note deny!");
     let test = sh("cargo test -p core", 101, "1 failed");
-    check(&[test.clone().by("one"), test.clone().by("two"), test.by("two")], "note note hint");
+    check(&[test.clone().by("one"), test.clone().by("two"), test.by("two")], "note observe hint");
 }
 
 #[test]
 fn a_shell_that_says_nothing_to_anything_is_broken() {
     let run: Vec<Ran> =
         ["make", "ls -la", "pwd", "ls /w", "cat Makefile"].iter().map(|line| sh(line, 1, "Error")).collect();
-    check(&run, "note note note hint deny!");
+    check(&run, "note note note hint note");
 }
 
 #[test]
@@ -337,7 +343,7 @@ fn check_kind(ran: &Ran) -> Kind {
 fn classic_counts_to_three_and_five() {
     let build = sh("cargo build", 127, MISSING);
     let run: Vec<Ran> = std::iter::repeat_n(build, 7).collect();
-    check_with(Preset::Classic, &run, "observe observe hint insist insist deny! deny!");
+    check_with(Preset::Classic, &run, "observe observe hint insist observe deny! deny!");
 }
 
 #[test]
@@ -348,7 +354,7 @@ fn a_rung_that_was_passed_over_in_patience_is_not_skipped() {
     let run = [&test, &test, &change, &test, &test, &test, &test].map(Ran::clone);
     check_with(Preset::Classic, &run, "observe observe observe note hint insist deny!");
     let run = sh("./bench --all", 3, "lorem ipsum");
-    check(&[run.clone(), change, run.clone(), run.clone(), run], "note observe note hint! deny!");
+    check(&[run.clone(), change, run.clone(), run.clone(), run], "note observe observe hint observe");
 }
 
 #[test]
@@ -385,8 +391,10 @@ fn a_person_gets_a_table_of_what_was_tried() {
         let _ = replay.judge(&ran.recorded());
     }
     let table = replay.standing().table(Lang::En);
-    assert!(table.starts_with("Error | Attempt | Resolution\n"), "{table}");
-    assert!(table.contains("cargo: command not found | cargo build ×2 | "), "{table}");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "Error: ⟦bash: line 1: cargo: command not found⟧", "{table}");
+    assert_eq!(lines[1], "Attempt: `cargo build` ×2", "{table}");
+    assert!(lines[2].starts_with("Resolution: "), "{table}");
 }
 
 /// Compares two calls: `exact`, `intent`, or `other` where they have neither in common.
@@ -468,7 +476,8 @@ fn sight_of(number: u64, root: u64, manner: u64) -> Sight {
 }
 
 fn ending_of(verdict: u64, answer: u64) -> Ending {
-    let firmness = [Firmness::Patient, Firmness::Likely, Firmness::Certain][(answer % 3) as usize];
+    let firmness =
+        [Firmness::Patient, Firmness::Unsure, Firmness::Likely, Firmness::Certain][(answer % 4) as usize];
     let kind = [Kind::Network, Kind::Unknown, Kind::PathNotFound, Kind::Conflict][(answer % 4) as usize];
     let fault = Fault {
         line: String::new(),
@@ -480,6 +489,8 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         names: vec![print("name", answer + 3)],
         silent: answer == 1,
         opaque: answer.is_multiple_of(2),
+        proven: answer % 5 != 0,
+        condition: if answer % 3 == 0 { Condition::Unseen } else { Condition::SameFiles(Vec::new()) },
     };
     let upshot = match verdict {
         0 => Upshot::OurDenial,
@@ -499,5 +510,5 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
 }
 
 fn moment_of(agent: u64) -> Moment {
-    Moment { agent: print("agent", agent), round: Round::Unsaid }
+    Moment { agent: print("agent", agent), round: Round::Unsaid, at: 0 }
 }

@@ -69,13 +69,10 @@ fn play(
     standing
 }
 
-/// What was said of every key there is. Another cause makes another key.
+/// What was said of every key there is. A call that fails with several causes in turn is one key.
 fn said(standing: &Standing) -> BTreeMap<String, Said> {
-    let known = standing
-        .known
-        .items
-        .iter()
-        .map(|(print, (_, known))| (format!("known {print:?} {:?}", known.cause), known.said));
+    let known =
+        standing.known.items.iter().map(|(print, (_, known))| (format!("known {print:?}"), known.said));
     let looks = standing
         .looks
         .items

@@ -23,7 +23,9 @@ impl Reader<'_, '_> {
 
     /// `if … then … elif … else … fi`, after the `if`. Which branch ran is not known, so the last one answers.
     pub(super) fn branches(&mut self) -> Part {
+        let start = self.commands.len();
         let condition = self.list(&["then", "fi"]);
+        self.hide(start..self.commands.len());
         let mut whole = Part { hides: condition.hides || !condition.trivial, ..condition };
         loop {
             let keyword = self.keyword();
@@ -32,7 +34,11 @@ impl Reader<'_, '_> {
                 return whole;
             }
             self.at += keyword.len();
+            let start = self.commands.len();
             let part = self.list(&["then", "elif", "else", "fi"]);
+            if keyword == "elif" {
+                self.hide(start..self.commands.len());
+            }
             whole = Part {
                 last: part.last.or(whole.last),
                 tail: part.tail.or(whole.tail),
@@ -43,7 +49,9 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn loop_body(&mut self) -> Part {
+        let start = self.commands.len();
         let body = self.list(&["done"]);
+        self.hide(start..self.commands.len());
         self.take("done");
         Part { hides: body.hides || !body.trivial, ..body }
     }

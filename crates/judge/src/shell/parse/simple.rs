@@ -180,6 +180,7 @@ impl Reader<'_, '_> {
             depth,
             group,
             loops: Vec::new(),
+            hidden: role == Role::Inner,
         });
         for redirection in redirections {
             self.add_redirection(at, redirection);
@@ -207,6 +208,10 @@ impl Reader<'_, '_> {
             let command = &self.commands[at];
             // `out=$(npm test)` ends as `npm test` does.
             let last = if command.words.is_empty() { substituted.or(Some(at)) } else { Some(at) };
+            if let Some(seen) = last.filter(|last| *last != at) {
+                self.commands[seen].hidden = false;
+            }
+            let command = &self.commands[at];
             let trivial = last == Some(at) && traits::is_trivial(command);
             Part { last, tail: Some(at), hides: false, trivial }
         })

@@ -13,13 +13,14 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use unstuck_exec::alive;
 use unstuck_judge::ladder::{Reason, Rung};
 use unstuck_store::{
-    Advocate, Answer, Bench, Bookmark, Entry, FileMark, Keeper, Kept, Mode, Patience, Said, Sealed, Sender,
-    StoreError, StoredEvent, Surroundings, Wanted, Who,
+    Advocate, Answer, Bench, Bookmark, Checked, Entry, Failed, FileMark, Keeper, Kept, Mode, Patience, Said,
+    Sealed, Sender, StoreError, StoredEvent, Surroundings, Wanted, Who,
 };
 
 use super::quiet::Quiet;
 use super::scribe::{Handed, Scribe};
 use crate::call::{CallInfo, unique};
+use crate::ledger::looked;
 use crate::store::{Store, Unseen};
 use crate::toolbox::now;
 
@@ -138,17 +139,23 @@ impl Batch {
     }
 }
 
-/// Knows of a call whether something has changed that nobody told of.
+/// Looks whether the cause of a failure still holds. Somebody may know more of what a call depends on.
 struct Witness {
     call: Arc<CallInfo>,
-    unseen: Unseen,
+    unseen: Option<Unseen>,
 }
 
 impl Advocate for Witness {
-    fn has_moved(&self, _: &Reason, since: u64) -> bool {
-        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
+    fn check(&self, reason: &Reason, failed: Failed) -> Checked {
+        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(failed.ended_at);
         // Whoever panics has seen nothing.
-        panic::catch_unwind(AssertUnwindSafe(|| (self.unseen)(&self.call, since))).unwrap_or(false)
+        let moved = |unseen: &Unseen| {
+            panic::catch_unwind(AssertUnwindSafe(|| unseen(&self.call, since))).unwrap_or(true)
+        };
+        match self.unseen.as_ref().is_some_and(moved) {
+            true => Checked::Moved,
+            false => looked::check(self.call.input(), &reason.condition, since),
+        }
     }
 }
 
@@ -292,11 +299,11 @@ impl Cellar {
 
     /// Who speaks for each call that is asked for, where anybody does.
     fn witnesses(&self, batch: &Batch) -> Vec<Option<Witness>> {
-        let Some(unseen) = &self.store.unseen else { return Vec::new() };
         let asks = |entry: &Entry| matches!(entry, Entry::Asked(_));
         let pairs = batch.entries.iter().zip(&batch.from);
         let calls = pairs.map(|(entry, from)| from.call().filter(|_| asks(entry)));
-        let witness = |call: &Arc<CallInfo>| Witness { call: Arc::clone(call), unseen: Arc::clone(unseen) };
+        let witness =
+            |call: &Arc<CallInfo>| Witness { call: Arc::clone(call), unseen: self.store.unseen.clone() };
         calls.map(|call| call.map(witness)).collect()
     }
 

@@ -18,6 +18,7 @@ use super::cellar::{Queued, Request, TOGETHER, Written};
 use super::{LINE_MAX, PLACE, QUEUE};
 use crate::call::{CallId, Session};
 use crate::ledger::{Known, Opening, Printed, diagnosed, is_guess};
+use crate::policy::Policy;
 use crate::record::attempt_id;
 use crate::store::Store;
 
@@ -35,6 +36,8 @@ pub(super) struct Scribe {
     /// This process, as calls name it.
     owner: Clean,
     names: Names,
+    /// The tools themselves run in this process, and not behind a server.
+    runs_here: bool,
 }
 
 /// Names that nearly every call has, of sessions and agents: each is cleaned once.
@@ -120,17 +123,18 @@ impl Begun {
 }
 
 impl Scribe {
-    pub(super) fn new(store: &Store, owner: &str, lang: Lang) -> Scribe {
+    pub(super) fn new(store: &Store, owner: &str, policy: &Policy) -> Scribe {
         let cleaner = store.cleaner();
         let folder = store.folder.as_ref().map(|folder| cleaner.line(&folder.to_string_lossy(), LINE_MAX));
         Scribe {
             rules: Rules::built_in(),
             bounds: Bounds::default(),
-            lang,
+            lang: policy.lang,
             door: Clean::from(store.door),
             folder: folder.unwrap_or_default(),
             owner: cleaner.line(owner, 64),
             names: Names::default(),
+            runs_here: !policy.sees_a_part,
             cleaner,
         }
     }
@@ -165,6 +169,7 @@ impl Scribe {
         if is_guess(&report.diagnosis) {
             ended.doubt();
         }
+        ended.tell_by_arguments(self.runs_here);
         ended.advise(&self.cleaner, &advice, &report);
         (ended, report)
     }
