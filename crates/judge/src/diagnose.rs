@@ -5,8 +5,8 @@
 use crate::call::{Call, Observation, Outcome};
 use crate::hint::{Hint, HintSource};
 use crate::kind::{Kind, Stage, vocabulary};
-use crate::reading::{Findings, Found, Reading, Seen, Span};
-use crate::rules::{Rule, Stream, Table, Words};
+use crate::reading::{Findings, Found, Reading, Seen, Span, telling};
+use crate::rules::{Rule, Stream, Table, Words, same_name};
 use crate::shell::{self, Command, Script};
 use crate::verdict::{Effect, FixBy};
 
@@ -149,6 +149,9 @@ impl Case<'_> {
             if !rule.zero() && !self.may_have_failed(rule, span) {
                 continue;
             }
+            if self.only_shows(table, rule, span) {
+                continue;
+            }
             let weight = self.weight(rule, span);
             let better = match &best {
                 None => true,
@@ -165,7 +168,16 @@ impl Case<'_> {
 
     /// Does what the rule asks of the whole call hold?
     fn fits(&self, findings: &Findings, rule: Rule<'_>) -> bool {
-        let exits = || self.code().is_some_and(|code| rule.exits().any(|exit| exit == code));
+        let exits = || match self.code() {
+            Some(code) => rule.exits().any(|exit| exit == code),
+            // Words of success are believed unless something speaks against them.
+            None => {
+                rule.kind() == Kind::NotAnError
+                    && !rule.any().is_empty()
+                    && self.outcome.said_ok() != Some(false)
+                    && rule.exits().any(|exit| exit == 0)
+            }
+        };
         let statuses =
             || self.status.is_some_and(|status| rule.statuses().any(|wanted| is_status(wanted, status)));
         (rule.exits().next().is_none() || exits())
@@ -216,11 +228,25 @@ impl Case<'_> {
                 };
                 rule.zero()
                     || self.status.is_some_and(|status| status >= 400)
-                    || hidden.any(|command| speaks_for(rule, &command.program))
+                    || hidden.any(|command| rule.is_form_of(&command.program))
                     || rule.rank() >= SPECIFIC && self.is_complaint(script, rule, span)
             }
         };
         if is_signed { Proof::Signed } else { Proof::Suspected }
+    }
+
+    /// Where no exit code vouches for its words, an entry of a list, a table or a log is content, and so is a sentence that
+    /// uses the words somewhere in its course.
+    fn only_shows(&self, table: &Table, rule: Rule<'_>, span: Option<&Span>) -> bool {
+        let shows = |span: &Span, found: &Found| {
+            let place = || table.place(span.pattern, &found.text, &found.text.to_ascii_lowercase());
+            let in_passing = || place().is_some_and(|place| !found.complains_at(place));
+            found.is_entry() || (!rule.speaks_for().is_empty() && in_passing())
+        };
+        self.script.is_some()
+            && self.outcome.said_ok() != Some(false)
+            && rule.kind() != Kind::NotAnError
+            && span.is_some_and(|span| shows(span, &span.first) && shows(span, &span.last))
     }
 
     fn weight(&self, rule: Rule<'_>, span: Option<&Span>) -> i32 {
@@ -243,13 +269,25 @@ impl Case<'_> {
     fn explain(&self, table: &Table, findings: &Findings, rule: Rule<'_>, span: Option<&Span>) -> Diagnosis {
         let shown = rule.show().numbers().find_map(|pattern| findings.patterns.get(&pattern));
         // Where the program alone knows what went wrong, its last words are what a person would quote.
-        let last_words = || self.seen.last_line.clone().filter(|_| rule.kind() == Kind::Logical);
+        let telling = || self.seen.telling_line.clone();
+        let last_words = || telling().filter(|_| rule.kind() == Kind::Logical);
         let evidence = shown.or(span).map(|span| quoted(rule, span).clone()).or_else(last_words);
-        let subject = span.and_then(|span| {
+        // What only repeats that something failed is worth less than what complains before it.
+        let repeats = |found: &Found| rule.rank() < 40 && !telling::says_something(&found.text);
+        let evidence = match telling() {
+            Some(better) if telling::complains(&better.text) && evidence.as_ref().is_some_and(repeats) => {
+                Some(better)
+            }
+            Some(_) | None => evidence,
+        };
+        let subject_of = |span: &Span| {
             let line = &quoted(rule, span).text;
             let subject = table.subject(span.pattern, line, &line.to_ascii_lowercase())?;
             Some(subject.trim_matches(['\'', '"', '`', '‘', '’', '“', '”']).to_owned())
-        });
+        };
+        let elsewhere =
+            || rule.any().numbers().find_map(|number| subject_of(findings.patterns.get(&number)?));
+        let subject = span.and_then(|span| subject_of(span).or_else(elsewhere));
         let row = rule.kind().row();
         let local = self.is_local(rule, evidence.as_ref());
         let transient = rule.transient().unwrap_or(row.transient && !local);
@@ -315,7 +353,7 @@ impl Case<'_> {
             confidence,
             rule: String::new(),
             // The last words are what a person would look at next, even where they prove nothing.
-            evidence: self.seen.last_line.clone().filter(|_| kind == Kind::Unknown),
+            evidence: self.seen.telling_line.clone().filter(|_| kind == Kind::Unknown),
             subject: None,
             transient: false,
             fix_by: row.fix_by,
@@ -379,12 +417,6 @@ fn quoted<'s>(rule: Rule<'_>, span: &'s Span) -> &'s Found {
 /// Below this a rule knows the words of no program in particular.
 const SPECIFIC: u8 = 60;
 
-/// Are the words of the rule those of this program?
-fn speaks_for(rule: Rule<'_>, program: &str) -> bool {
-    let _ = program;
-    rule.rank() >= SPECIFIC
-}
-
 /// Is it the program itself that speaks, as in `cat: x: No such file or directory`?
 fn complains(program: &str, found: &Found) -> bool {
     found.text.strip_prefix(program).is_some_and(|rest| rest.starts_with(": "))
@@ -415,14 +447,6 @@ fn written_status(line: &str, last: &Found) -> Option<u16> {
 /// `5` stands for every 5xx.
 fn is_status(wanted: u16, status: u16) -> bool {
     wanted == status || (wanted < 10 && wanted == status / 100)
-}
-
-/// A trailing `*` stands for any rest.
-fn same_name(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => pattern == name,
-    }
 }
 
 /// Does the text name this machine: a loopback address, or a socket that is a file?

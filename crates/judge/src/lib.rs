@@ -30,6 +30,6 @@ pub use condition::Condition;
 pub use diagnose::{DENIED_BY_CHECK, Diagnosis, Proof, Rules};
 pub use kind::{Kind, NotAWord, Stage};
 pub use need::Need;
-pub use reading::{Found, Reading};
+pub use reading::{Found, Reading, telling_line};
 pub use text::{Lang, remedy};
 pub use verdict::{Again, Effect, FixBy, Verdict};

@@ -7,7 +7,9 @@
 //! Where somebody waits for what streams by, the beginning of each stream is read as it comes, and of all that follows only
 //! the newest part, in the end. Which bytes those are depends on the output alone, never on the time it took.
 
+mod entry;
 mod newest;
+pub(crate) mod telling;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,6 +19,7 @@ use memchr::{memchr, memchr2, memrchr2};
 use crate::hint::{self, Clock, Hint};
 use crate::rules::{Stream, Table};
 use newest::Newest;
+pub use telling::telling_line;
 
 /// A line longer than this is read in pieces of this size around what was found.
 const LINE_MAX: usize = 4 * 1024;
@@ -41,6 +44,18 @@ pub struct Found {
     pub line: u64,
     /// Its stream.
     pub stream: Stream,
+}
+
+impl Found {
+    /// Tells whether the line is an entry of something that is shown: a commit, a row, a passed test, a routine log line.
+    pub fn is_entry(&self) -> bool {
+        entry::is_entry(&self.text)
+    }
+
+    /// Tells whether what stands at this place of the line is said as a complaint, not in the course of a sentence.
+    pub(crate) fn complains_at(&self, place: usize) -> bool {
+        entry::opens_complaint(self.text.get(..place).unwrap_or_default())
+    }
 }
 
 /// The first and the last line of those that matched.
@@ -203,9 +218,26 @@ impl<'r> Reading<'r> {
             last_line: [Stream::Stderr, Stream::Merged, Stream::Stdout]
                 .into_iter()
                 .find_map(|stream| self.last_line(stream)),
+            telling_line: [Stream::Stderr, Stream::Merged, Stream::Stdout]
+                .into_iter()
+                .find_map(|stream| self.telling_line(stream)),
             findings: self.findings,
             hint: self.hint,
         }
+    }
+
+    /// Returns the line of a stream's end that tells most of a failure.
+    fn telling_line(&self, stream: Stream) -> Option<Found> {
+        let lane = &self.lanes[stream as usize];
+        let plain = without_escapes(&lane.tail);
+        let text = String::from_utf8_lossy(&plain);
+        let (number, line) = telling_line(&text)?;
+        let after = text.lines().count().saturating_sub(number + 1) as u64;
+        let shown = line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(line);
+        // `lane.lines` counts line breaks: a last line without one is not counted yet.
+        let open = u64::from(!text.ends_with('\n'));
+        let number = (lane.lines + open).saturating_sub(after).max(1);
+        Some(Found { text: quote(shown, 0), line: number, stream })
     }
 
     /// Reads the whole lines at the end of a stream once more.
@@ -327,6 +359,8 @@ pub(crate) struct Seen {
     pub(crate) printed: [bool; 3],
     /// The last line that was printed, on stderr if there is one.
     pub(crate) last_line: Option<Found>,
+    /// The line near the end that tells most, on stderr if there is one.
+    pub(crate) telling_line: Option<Found>,
 }
 
 /// A line that is looked at.

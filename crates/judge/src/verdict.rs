@@ -102,7 +102,17 @@ impl Verdict {
             true => FixBy::Wait,
             false => diagnosis.fix_by,
         };
-        Verdict { fix_by, effect, again: again(diagnosis, nature, effect) }
+        let mut verdict = Verdict { fix_by, effect, again: again(diagnosis, nature, effect) };
+        if verdict.asks_to_look_first(diagnosis) {
+            verdict.fix_by = FixBy::Model;
+        }
+        verdict
+    }
+
+    /// Tells whether the cause passes by itself and the call may nevertheless not be sent again, because it may have worked.
+    pub fn asks_to_look_first(&self, diagnosis: &Diagnosis) -> bool {
+        let may_pass = diagnosis.transient && diagnosis.hint.is_none_or(|hint| hint.wait != Wait::Never);
+        may_pass && self.again == Again::IfChanged && self.effect != Effect::Nothing
     }
 }
 

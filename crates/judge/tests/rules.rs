@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use unstuck_judge::rules::Table;
 use unstuck_judge::rules::file::{self, FileRule};
 use unstuck_judge::{Lang, Rules, remedy};
 
@@ -64,4 +65,52 @@ fn every_remedy_that_a_rule_names_exists_and_one_about_it_has_a_rule_that_reads_
             );
         }
     }
+}
+
+#[test]
+fn a_rule_says_whose_failure_form_it_is() {
+    let rules = Rules::built_in();
+    let rule = |id: &str| {
+        let known = rules.tables().iter().flat_map(Table::rules).find(|rule| rule.id() == id);
+        known.unwrap_or_else(|| panic!("no rule {id}"))
+    };
+    // Its own words, those of its program, those of its file.
+    assert!(rule("jest.failed").is_form_of("jest"));
+    assert!(!rule("jest.failed").is_form_of("grep"));
+    assert!(rule("git.pathspec").is_form_of("git"));
+    assert!(rule("rust.compile").is_form_of("cargo") && rule("rust.compile").is_form_of("cargo-clippy"));
+    assert!(!rule("rust.compile").is_form_of("gh"));
+    // Whatever a project's own files start may speak through these.
+    assert!(rule("jest.failed").is_form_of("npm") && rule("jest.failed").is_form_of("run-tests.sh"));
+    // What everybody may print is nobody's.
+    assert!(!rule("errno.no-such-file").is_form_of("npm"));
+    assert!(rule("shell.command-not-found").is_form_of("anything"));
+}
+
+#[test]
+fn a_user_s_file_says_it_for_its_rules() {
+    let text = r#"
+speaks_for = ["mytool"]
+
+[[rule]]
+id = "my.one"
+kind = "logical"
+any = ["mytool: it broke"]
+
+[[rule]]
+id = "my.two"
+kind = "logical"
+program = ["other"]
+any = ["other: it broke"]
+
+[[rule]]
+id = "my.three"
+kind = "logical"
+speaks_for = []
+any = ["anything broke"]
+"#;
+    let (table, errors) = Table::from_toml(text);
+    assert_eq!(errors, []);
+    let said: Vec<Vec<&str>> = table.rules().map(|rule| rule.speaks_for().iter().collect()).collect();
+    assert_eq!(said, [vec!["mytool"], vec!["other"], vec![]]);
 }

@@ -60,7 +60,7 @@ fn what_may_have_happened_once_is_not_sent_twice() {
         "curl -sS -X POST -d @order.json https://shop.example.com/orders",
         56,
         "curl: (56) Recv failure: Connection reset by peer",
-        "network: wait, maybe, if_changed (Uncertain) | runtime temporary network_err Some(false)",
+        "network: model, maybe, if_changed (Uncertain) | runtime temporary network_err Some(false)",
     );
 }
 

@@ -9,6 +9,9 @@ use unstuck_judge::nature::Nature;
 use unstuck_judge::shell::ParsedCall;
 use unstuck_judge::{Again, Aliases, Call, Diagnosis, Lang, Verdict};
 
+/// What to do where the call may have worked although it failed, by its key.
+const LOOK_FIRST: &str = "verify-first";
+
 /// A diagnosis with everything that follows from it.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -45,6 +48,9 @@ impl Report {
             *quoted = redact(quoted).into_owned();
         }
         let verdict = Verdict::of(&diagnosis, nature);
+        if verdict.asks_to_look_first(&diagnosis) {
+            diagnosis.advice = vec![LOOK_FIRST.to_owned()];
+        }
         let line = diagnosis.evidence.as_ref().map_or("", |found| &*found.text);
         let cause = fingerprint::cause(&fingerprint::family(call), diagnosis.kind, line);
         Report {

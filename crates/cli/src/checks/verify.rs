@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use unstuck_exec::{Ending, Job};
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, telling_line};
 
 use crate::attempts::{CheckResult, Checked};
 use crate::plain;
@@ -92,10 +92,12 @@ fn span(limit: Duration) -> String {
     crate::moment::span(unstuck_wire::time::span_ms(limit))
 }
 
-/// The last lines of what it printed, as one.
+/// The lines of what it printed that end with the one that tells most, as one.
 fn last_lines(tail: &[u8]) -> String {
     let text = String::from_utf8_lossy(tail);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let end = telling_line(&text).map_or(usize::MAX, |(number, _)| number);
+    let read = text.lines().take(end.saturating_add(1));
+    let lines: Vec<&str> = read.map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     last.iter().map(|line| plain::short(line, LINE_MAX)).collect::<Vec<_>>().join(" / ")
 }

@@ -89,6 +89,7 @@ struct ShownRule<'r> {
     command: Vec<String>,
     program: Vec<&'r str>,
     last: Vec<&'r str>,
+    speaks_for: Vec<&'r str>,
     tool: Vec<&'r str>,
     outcome: Vec<&'r str>,
     exit: Vec<i32>,
@@ -119,6 +120,7 @@ impl<'r> ShownRule<'r> {
             command: list(rule.command()),
             program: rule.programs().iter().collect(),
             last: rule.last().iter().collect(),
+            speaks_for: rule.speaks_for().iter().collect(),
             tool: rule.tools().iter().collect(),
             outcome: rule.outcomes().iter().collect(),
             exit: rule.exits().collect(),
@@ -220,6 +222,7 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
     section("command", &rule.command);
     section("program", &words(&rule.program));
     section("last", &words(&rule.last));
+    section("speaks_for", &words(&rule.speaks_for));
     section("tool", &words(&rule.tool));
     section("outcome", &words(&rule.outcome));
     section("exit", &rule.exit.iter().map(ToString::to_string).collect::<Vec<_>>());

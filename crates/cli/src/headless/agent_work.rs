@@ -92,8 +92,9 @@ impl<'r> AgentWork<'r> {
     pub(crate) fn ask_to_repair(&mut self, tried: &Tried) -> bool {
         let report = Report::new(tried.diagnosis.clone(), &self.call(), self.lang);
         let failed_checks: Vec<String> = tried.checks.iter().filter_map(failed).collect();
-        let is_the_models =
-            !failed_checks.is_empty() || (!tried.claims_success() && report.verdict.fix_by == FixBy::Model);
+        let passes = tried.diagnosis.transient;
+        let is_the_models = !failed_checks.is_empty()
+            || (!tried.claims_success() && !passes && report.verdict.fix_by == FixBy::Model);
         let answered = self.laps.last().is_some_and(|lap| lap.has_moved);
         let can = is_the_models
             && answered

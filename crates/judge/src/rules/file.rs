@@ -42,6 +42,8 @@ pub struct FileRule {
     /// The program whose exit code it is, is one of these.
     #[serde(default)]
     pub last: Vec<String>,
+    /// The programs that print this form of failure as their own. Restricts nothing; [`read`] fills it in where a row leaves it out.
+    pub speaks_for: Option<Vec<String>>,
     /// The tool is one of these; a trailing `*` stands for any rest.
     #[serde(default)]
     pub tool: Vec<String>,
@@ -123,18 +125,29 @@ pub struct RuleError {
 }
 
 /// Reads a rule file. Every row that can be read is returned, every row that cannot is named.
+///
+/// A row without `speaks_for` takes its `program` and `last`; a row without any of them takes the file's own `speaks_for`, which
+/// stands before its first rule.
 pub fn read(text: &str) -> (Vec<FileRule>, Vec<RuleError>) {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Chunk {
+        speaks_for: Option<Vec<String>>,
         #[serde(default)]
         rule: Vec<FileRule>,
     }
     let (mut rules, mut errors) = (Vec::new(), Vec::new());
+    let mut file_speaks_for = Vec::new();
     for (first_line, chunk) in chunks(text) {
         match toml::from_str::<Chunk>(chunk) {
             Ok(parsed) => {
-                for rule in parsed.rule {
+                file_speaks_for = parsed.speaks_for.unwrap_or(file_speaks_for);
+                for mut rule in parsed.rule {
+                    if rule.speaks_for.is_none() {
+                        let named = [rule.program.as_slice(), rule.last.as_slice()].concat();
+                        rule.speaks_for =
+                            Some(if named.is_empty() { file_speaks_for.clone() } else { named });
+                    }
                     match check(&rule) {
                         Ok(()) => rules.push(rule),
                         Err(what) => errors.push(RuleError { line: first_line, what }),

@@ -8,6 +8,7 @@ pub(crate) mod builtin;
 mod example;
 pub mod file;
 mod packed;
+mod runners;
 
 use std::sync::OnceLock;
 
@@ -19,6 +20,7 @@ use anchors::{Anchors, Ordinary};
 pub use example::Surprise;
 use file::RuleError;
 use packed::{ListOf, Marks, Numbers, Packed, TOOL_MARK, mark};
+use runners::runs_others;
 
 /// A stream of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +139,16 @@ impl Table {
         }
     }
 
+    /// Returns where in the line the pattern begins.
+    pub(crate) fn place(&self, pattern: u16, line: &str, lower: &str) -> Option<usize> {
+        let row = self.pattern(pattern);
+        let text = if row.cased { line } else { lower };
+        match self.compiled(pattern, row) {
+            Some(Compiled { regex, .. }) => regex.find(text).map(|found| found.start()),
+            None => text.find(row.source),
+        }
+    }
+
     /// Returns what the pattern's group `it` names in the line: the file, program or module the failure is about.
     pub(crate) fn subject<'l>(&self, pattern: u16, line: &'l str, lower: &str) -> Option<&'l str> {
         let row = self.pattern(pattern);
@@ -252,6 +264,21 @@ impl<'t> Rule<'t> {
         self.words(ListOf::Last, Part::Whole)
     }
 
+    /// The programs whose own failure form this is; a trailing `*` stands for any rest. Empty: it is nobody's in particular.
+    pub fn speaks_for(self) -> Words<'t> {
+        self.words(ListOf::SpeaksFor, Part::Whole)
+    }
+
+    /// Tells whether a program prints this form of failure as its own, or runs programs that do (`make`, `npm`, `sh`).
+    pub fn is_form_of(self, program: &str) -> bool {
+        let mut programs = self.speaks_for().iter();
+        match programs.next() {
+            None => false,
+            Some(_) if runs_others(program) => true,
+            Some(first) => std::iter::once(first).chain(programs).any(|name| same_name(name, program)),
+        }
+    }
+
     /// The tool is one of these; a trailing `*` stands for any rest.
     pub fn tools(self) -> Words<'t> {
         self.words(ListOf::ToolAndOutcome, Part::BeforeMark)
@@ -299,6 +326,14 @@ impl<'t> Rule<'t> {
 
     fn words(self, list: ListOf, part: Part) -> Words<'t> {
         Words { table: self.table, numbers: self.numbers(list), part }
+    }
+}
+
+/// A trailing `*` stands for any rest.
+pub(crate) fn same_name(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => pattern == name,
     }
 }
 

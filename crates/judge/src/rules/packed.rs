@@ -17,7 +17,7 @@ const SECTIONS: usize = 13;
 const HEADER: usize = SECTIONS * 8;
 /// Numbers in a rule's record: its name, its marks, and start and length of each of its lists.
 const RULE_NUMBERS: usize = 2 + 2 * LISTS;
-const LISTS: usize = 12;
+const LISTS: usize = 13;
 /// Numbers in a pattern's record: its text and marks, where the rules that claim it are listed, and its place among the
 /// regular expressions.
 const PATTERN_NUMBERS: usize = 4;
@@ -73,6 +73,8 @@ pub enum ListOf {
     ToolAndOutcome,
     /// Remedies.
     Advice,
+    /// Programs whose own failure form this is.
+    SpeaksFor,
 }
 
 /// Separates tools from outcomes in their common list.
@@ -360,7 +362,9 @@ impl Packer {
         let program = self.word_list(&row.program);
         let last = self.word_list(&row.last);
         let advice = self.word_list(&row.advice);
-        [any, unless, with, without, show, command, row.status.clone(), exit, program, last, tools, advice]
+        let speaks_for = self.word_list(row.speaks_for.as_deref().unwrap_or_default());
+        let status = row.status.clone();
+        [any, unless, with, without, show, command, status, exit, program, last, tools, advice, speaks_for]
     }
 
     /// Finds out by what each pattern that is searched in whole outputs can be found. `unless` and `command` see one line.
