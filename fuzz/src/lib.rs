@@ -138,7 +138,7 @@ pub fn hook(data: &[u8]) {
     let text = String::from_utf8_lossy(&data[..data.len().min(300)]);
     let input = json!({ "command": text });
     let replies = [
-        Reply::Tell { text: text.to_string() },
+        Reply::tell(text.to_string()),
         Reply::Deny { reason: text.to_string() },
         Reply::Ask { reason: text.to_string() },
         Reply::Halt { reason: text.to_string(), table: text.to_string() },

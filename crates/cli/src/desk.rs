@@ -39,6 +39,8 @@ pub(crate) struct Result<'a> {
     pub(crate) said_ok: Option<bool>,
     pub(crate) took_ms: Option<u64>,
     pub(crate) user_spoke: bool,
+    /// Is a person there who can be asked?
+    pub(crate) attended: bool,
     /// A throw of the dice, where whoever runs the call would send it again by itself.
     pub(crate) can_retry: Option<Draw>,
     /// How long the hook itself would wait for that, where it does.
@@ -97,7 +99,8 @@ impl Desk<'_> {
         now: u64,
         advocate: Option<&dyn Advocate>,
     ) -> (Answer, Report) {
-        let asked = self.asked(who, result.key, &result.observation.call, result.user_spoke);
+        let mut asked = self.asked(who, result.key, &result.observation.call, result.user_spoke);
+        asked.attended = result.attended;
         let (ended, report) = self.ended(rules, asked, result);
         let retry = ended.retry;
         let entry = Entry::Ended(Box::new(ended));

@@ -211,6 +211,7 @@ mod tests {
             fs::write(root.path().join(file), "x").unwrap();
         }
         assert_eq!(in_any(&[root.path().to_owned()], since, LONG), Some(false));
+        later();
         fs::write(root.path().join("src/new.py"), "x").unwrap();
         assert_eq!(in_any(&[root.path().to_owned()], since, LONG), Some(true));
     }

@@ -134,6 +134,7 @@ impl<'a> Recorder<'a> {
             said_ok: call.said_ok,
             took_ms: call.took_ms,
             user_spoke: false,
+            attended: false,
             can_retry: None,
         };
         let (ended, report) = self.desk.ended(rules, answered, &result);

@@ -119,7 +119,8 @@ impl Clerk<'_> {
                 said.text = life::last_note(&found.life);
                 said.decision = Some(Decision { rung: found.rung_before, reason: None });
                 said.stance = match found.rung_before {
-                    Rung::Halt => Stance::Halt,
+                    Rung::Halt if asked.attended => Stance::Halt,
+                    Rung::Halt => Stance::Refuse,
                     Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny => Stance::Refuse,
                 };
                 said.table = self.table(session, found.rung_before)?;
@@ -324,6 +325,11 @@ impl Clerk<'_> {
         if let Some(untold) = found.untold.as_ref().filter(|_| !self.late) {
             said.text = Some(words::joined([Some(&**untold), said.text.as_deref()]));
         }
+        let decision = said.decision.as_ref().filter(|decision| decision.is_for_a_person());
+        if let Some(reason) = decision.and_then(|decision| decision.reason.as_ref()) {
+            let known = self.desk.standing.all_known(self.connection, session)?;
+            said.table = Some(known.table_of(reason, self.bench.lang));
+        }
         // What was not allowed to run did not fail.
         let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
         let repeat = match finding {
@@ -398,20 +404,24 @@ impl Clerk<'_> {
             }
             said.retry = pulled.retry;
         }
-        self.halt_unasked(session, found, &asked.who, said)?;
+        self.halt_unasked(session, found, asked, said)?;
         self.advised(session, found.id, &asked.who, "after", said)
     }
 
-    /// A call that no hook is asked about before cannot be refused. Where one goes on failing alike, the run is stopped.
+    /// A call that no hook is asked about before cannot be refused. Where one goes on failing alike and a person is there, the
+    /// run is stopped.
     fn halt_unasked(
         &self,
         session: i64,
         found: &Found,
-        who: &Who,
+        asked: &Asked,
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
-        let is_unasked =
-            found.state == CallState::Pending && said.mode == Mode::Enforce && who.hears == Hears::Everything;
+        let who = &asked.who;
+        let is_unasked = asked.attended
+            && found.state == CallState::Pending
+            && said.mode == Mode::Enforce
+            && who.hears == Hears::Everything;
         let decision = said.decision.as_ref().filter(|decision| is_unasked && decision.rung >= Rung::Hint);
         let reason = decision.and_then(|decision| decision.reason.as_ref());
         let Some(reason) = reason.filter(|r| r.count >= UNASKED_MAX && r.count.is_multiple_of(3)) else {

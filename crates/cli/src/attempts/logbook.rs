@@ -87,6 +87,7 @@ impl<'a> Logbook<'a> {
             said_ok: tried.denied_by_check().then_some(false),
             took_ms: Some(time::span_ms(tried.took)),
             user_spoke: false,
+            attended: false,
             can_retry: ours.map(|_| cellar::roll()),
             from_hook: None,
             ours: Some(Ours {

@@ -100,7 +100,7 @@ impl Post<'_> {
 fn of_unprotected(reply: Option<&Reply>) -> (Option<&str>, Option<&str>) {
     match reply {
         None | Some(Reply::Silent | Reply::Rewrite { .. } | Reply::Again { .. }) => (None, None),
-        Some(Reply::Tell { text }) => (None, Some(text)),
+        Some(Reply::Tell { text, .. }) => (None, Some(text)),
         Some(Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }) => {
             (Some(reason), None)
         }

@@ -108,7 +108,8 @@ impl<'a> Post<'a> {
     fn take(&mut self, letter: &Letter, who: Who, event: &Happened, now: u64) -> Told {
         let answer = match event {
             Happened::Before { key, call, new_user_turn } => {
-                let asked = self.desk.asked(who, key, call, *new_user_turn);
+                let mut asked = self.desk.asked(who, key, call, *new_user_turn);
+                asked.attended = self.is_attended(letter);
                 return self.asked(letter, asked, call, now);
             }
             Happened::After(finished) => return self.finished(letter, who, finished, now),
@@ -189,6 +190,7 @@ impl<'a> Post<'a> {
             said_ok: finished.said_ok,
             took_ms: finished.took_ms,
             user_spoke: finished.new_user_turn,
+            attended: self.is_attended(letter),
             can_retry: finished.can_retry.then(cellar::roll),
         };
         let is_live = now.abs_diff(who.at) < LIVE_MS;

@@ -361,7 +361,7 @@ fn reply(instead: Instead, reason: &str) -> Reply {
     let reason = reason.to_owned();
     match instead {
         Instead::Recorded | Instead::ToldLater => Reply::Silent,
-        Instead::Told => Reply::Tell { text: reason },
+        Instead::Told => Reply::tell(reason),
         Instead::Asked => Reply::Ask { reason },
         Instead::Denied => Reply::Deny { reason },
     }

@@ -21,7 +21,7 @@ impl Post<'_> {
     pub(crate) fn reply(&mut self, letter: &Letter, deadline: &Deadline) -> Reply {
         let now = cellar::now();
         let mut who = self.who(letter, now);
-        let mut facts: Vec<String> = Vec::new();
+        let (mut facts, mut tables): (Vec<String>, Vec<String>) = Default::default();
         let mut decided = None;
         for event in &letter.events {
             let told = self.take(letter, who.clone(), event, now);
@@ -29,7 +29,10 @@ impl Post<'_> {
             who.hook = Default::default();
             match self.respond(letter, event, told, deadline) {
                 Reply::Silent => {}
-                Reply::Tell { text } => facts.push(text),
+                Reply::Tell { text, table } => {
+                    facts.push(text);
+                    tables.push(table);
+                }
                 // What else the letter tells is recorded all the same.
                 reply @ (Reply::Deny { .. }
                 | Reply::Ask { .. }
@@ -39,14 +42,16 @@ impl Post<'_> {
             }
         }
         facts.dedup();
-        decided.unwrap_or_else(|| tell(facts))
+        tables.retain(|table| !table.is_empty());
+        tables.dedup();
+        decided.unwrap_or_else(|| tell(facts, tables.join("\n\n")))
     }
 
     fn respond(&self, letter: &Letter, event: &Happened, told: Told, deadline: &Deadline) -> Reply {
         let mut warning = None;
         match told.unprotected {
             None | Some(Reply::Silent) => {}
-            Some(Reply::Tell { text }) => warning = Some(text),
+            Some(Reply::Tell { text, .. }) => warning = Some(text),
             Some(against) => return against,
         }
         let said = told.answer.said;
@@ -56,6 +61,7 @@ impl Post<'_> {
         let lang = self.desk.lang;
         let mut facts: Vec<String> =
             said.sealed.iter().take(NOTICES).map(|sealed| sealed.text(lang)).chain(warning).collect();
+        let mut table = String::new();
         match event {
             Happened::Before { .. } => match (said.stance, told.rewrite) {
                 (Stance::Go, Some(rewrite)) => return self.rewriting(rewrite),
@@ -75,7 +81,10 @@ impl Post<'_> {
                     let (reason, table) = (said.text.unwrap_or_default(), said.table.unwrap_or_default());
                     return Reply::Halt { reason, table };
                 }
-                Some(_) | None => facts.extend(said.text),
+                Some(_) | None => {
+                    facts.extend(said.text);
+                    table = said.table.unwrap_or_default();
+                }
             },
             Happened::Began(_) => facts.extend(said.text),
             Happened::Ask { .. }
@@ -86,7 +95,7 @@ impl Post<'_> {
             | Happened::AgentDone
             | Happened::End => {}
         }
-        tell(facts)
+        tell(facts, table)
     }
 
     /// A call that runs with other words.
@@ -110,11 +119,14 @@ impl Post<'_> {
             settings::Attended::Yes => true,
             settings::Attended::No => false,
             settings::Attended::Auto => match (letter.attended, letter.host) {
+                (Attended::Yes, _) => true,
                 (Attended::No, _) => false,
                 // It says so to its hooks, though not in the payload.
                 (Attended::Unsaid, Host::Claude) => {
                     env::var("CLAUDE_CODE_SESSION_ATTENDED").is_ok_and(|said| said == "1")
                 }
+                // A program that asks in our own format decides itself what a halt means.
+                (Attended::Unsaid, Host::Generic) => true,
                 (Attended::Unsaid, _) => false,
             },
         }
@@ -130,10 +142,10 @@ pub(super) fn rewritten(rewrite: &Rewrite, lang: Lang) -> String {
     words::joined([Some(&*rewrite.text(lang)), Some(&instead)])
 }
 
-fn tell(facts: Vec<String>) -> Reply {
-    match facts.is_empty() {
+fn tell(facts: Vec<String>, table: String) -> Reply {
+    match facts.is_empty() && table.is_empty() {
         true => Reply::Silent,
-        false => Reply::Tell { text: facts.join("\n\n") },
+        false => Reply::Tell { text: facts.join("\n\n"), table },
     }
 }
 

@@ -184,11 +184,11 @@ keys! {
         "Whether hooks do anything at all.",
         "钩子是否起作用。";
     HookAttended "hook.attended", Shape::Word(&["auto", "yes", "no"]), "auto", Never,
-        "Whether a person is there to answer a question. Where nobody is, a run is halted; `auto` goes by what the agent says.",
-        "是否有人能回答问题。无人时直接停止运行；`auto` 依据智能体所说的判断。";
+        "Whether a person is there to answer a question. Where nobody is, no run is halted: the call stays refused. `auto` goes by what the agent says.",
+        "是否有人能回答问题。无人时不停止运行，只继续拒绝该调用；`auto` 依据智能体所说的判断。";
     HookHoldMax "hook.hold-max", Shape::Time(Duration::ZERO, SECOND.saturating_mul(10)), "5s", Lower,
-        "How long a call that comes too early may be held until its time has come; otherwise it is refused.",
-        "来得太早的调用最多可等待多久再放行；超过则拒绝。";
+        "How long a call that comes too early may be held until its time has come; a longer wait is told, and the call runs.",
+        "来得太早的调用最多可等待多久再放行；需等更久的则说明等待时间，照常放行。";
     HookDeadlineBefore "hook.deadline-before", Shape::Time(MOMENT, SECOND.saturating_mul(10)), "150ms", Never,
         "When a hook that has no answer before a call falls silent, and the call goes on. What is held counts beside it.",
         "调用之前，钩子在此时限内没有答案就保持沉默，调用照常进行。等待放行的时间另计。";

@@ -168,7 +168,7 @@ fn without_any_file_every_section_has_its_defaults() {
     assert_eq!(settings.problems().resolved_after, Duration::from_secs(14 * 86_400));
     assert_eq!((settings.ladder().tools, settings.hook().attended), (ToolModes::default(), Attended::Auto));
     let hook = settings.hook();
-    assert_eq!((hook.enabled, hook.hold_max), (true, Duration::from_secs(2)));
+    assert_eq!((hook.enabled, hook.hold_max), (true, Duration::from_secs(5)));
     assert_eq!(
         (hook.deadline_before, hook.deadline_after),
         (Duration::from_millis(150), Duration::from_secs(1))
@@ -264,7 +264,7 @@ fn a_project_may_not_loosen_and_the_setting_stays_as_it_was() {
         ("output.tail = \"1MB\"", "output.tail = 1MB would loosen 8KB"),
         ("store.tool-errors = true", "store.tool-errors = true would loosen false"),
         ("store.max-size = \"2GB\"", "store.max-size = 2GB would loosen 1GB"),
-        ("hook.hold-max = \"5s\"", "hook.hold-max = 5s would loosen 2s"),
+        ("hook.hold-max = \"6s\"", "hook.hold-max = 6s would loosen 5s"),
         ("vault.protect = \"off\"", "vault.protect = off would loosen risky"),
     ];
     for (text, expected) in loosened {

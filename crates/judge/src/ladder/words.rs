@@ -82,6 +82,13 @@ pub fn halted(label: &str, lang: Lang) -> String {
     text_of("halted", lang).unwrap_or_default().replace("{call}", &named(label))
 }
 
+impl Decision {
+    /// Is it time for a person to know what was tried? So it is with every third failure of one cause.
+    pub fn is_for_a_person(&self) -> bool {
+        self.reason.as_ref().is_some_and(|reason| strike(reason, self.rung) == Some("strike.3"))
+    }
+}
+
 impl Reason {
     /// The rule behind it: the one that named the cause, or what was counted.
     pub fn charge(&self) -> String {
@@ -182,6 +189,13 @@ impl Standing {
         let newest = self.known.iter().map(|known| known.at).max().unwrap_or_default();
         let is_current = |known: &Known| newest.saturating_sub(known.at) <= CURRENT;
         self.latest(ROWS, is_current).map(|known| row(known, lang)).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The same for a person about one cause that stopped attempt after attempt.
+    pub fn table_of(&self, reason: &Reason, lang: Lang) -> String {
+        let rows = self.latest(ROWS, |known| known.kind == reason.kind).map(|known| row(known, lang));
+        let head = text_of("table.attempts", lang).unwrap_or_default().replace("{count}", &reason.count.to_string());
+        std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n\n")
     }
 
     /// The last attempts that failed with the cause of `reason`, in one sentence.

@@ -64,6 +64,8 @@ impl Opening {
             Some(true) => asked = asked.known_to_poll(true),
             None => asked = asked.known_to_poll(false),
         }
+        // The program that made the toolbox decides what a halt means.
+        asked.attended = true;
         asked.sender = if self.attempt > 1 { Sender::Runner } else { Sender::Agent };
         asked
     }

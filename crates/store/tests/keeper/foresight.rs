@@ -2,7 +2,7 @@
 
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::{Call, Need, fingerprint};
-use unstuck_store::{Advocate, Proposal, Rewritten, Stance, Stands};
+use unstuck_store::{Advocate, Checked, Failed, Proposal, Rewritten, Stance, Stands};
 use unstuck_wire::clean::Cleaner;
 
 use super::*;
@@ -13,8 +13,8 @@ struct Looked {
 }
 
 impl Advocate for Looked {
-    fn has_moved(&self, _: &Reason, _: u64) -> bool {
-        false
+    fn check(&self, _: &Reason, _: Failed) -> Checked {
+        Checked::Holds
     }
 
     fn proposal(&self, _: &Reason) -> Option<Proposal> {

@@ -166,7 +166,8 @@ pub(super) fn honours(moment: Moment) -> Honours {
 /// The answer as it understands it.
 pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
     let words = reply.words()?;
-    let answer = match moment {
+    let shown = reply.table();
+    let mut answer = match moment {
         Moment::PreToolUse => match reply {
             Reply::Deny { .. } => WireAnswer::stop(moment, Stop::Deny, words),
             Reply::Ask { .. } => WireAnswer::stop(moment, Stop::Ask, words),
@@ -225,11 +226,12 @@ pub(super) fn answer(moment: Moment, reply: &Reply) -> Option<String> {
         // Words to a sub-agent that is done would make it go on.
         Moment::PermissionDenied | Moment::SubagentStop | Moment::SessionEnd => return None,
     };
+    answer.system_message = shown.or(answer.system_message);
     answer.print()
 }
 
-/// The end of the run, for the person to read what was tried.
+/// The end of the run, for the person to read why, and what was tried.
 fn halted<'a>(reason: &str, table: &str, answer: WireAnswer<'a>) -> WireAnswer<'a> {
-    let stop_reason = speech::some(table).or_else(|| speech::some(reason));
+    let stop_reason = speech::some(&speech::both(reason, table));
     WireAnswer { goes_on: Some(false), stop_reason, ..answer }
 }

@@ -154,6 +154,7 @@ impl<'a> WireAnswer<'a> {
 /// The answer as it understands it.
 pub(super) fn answer(event: &Event, reply: &Reply) -> Option<String> {
     let words = speech::some(reply.words()?)?;
+    let system_message = reply.table();
     let halted = |words: String| {
         let stop_reason = reply.told();
         WireAnswer { goes_on: Some(false), stop_reason, ..WireAnswer::deny(words) }
@@ -179,10 +180,13 @@ pub(super) fn answer(event: &Event, reply: &Reply) -> Option<String> {
             | Reply::Deny { .. }
             | Reply::Ask { .. }
             | Reply::Rewrite { .. }
-            | Reply::Again { .. } => match error {
-                Some(error) => WireAnswer::deny(speech::below(error, &words)),
-                None => WireAnswer::tell(event, words),
-            },
+            | Reply::Again { .. } => {
+                let answer = match error {
+                    Some(error) => WireAnswer::deny(speech::below(error, &words)),
+                    None => WireAnswer::tell(event, words),
+                };
+                WireAnswer { system_message, ..answer }
+            }
         },
         Event::BeforeAgent | Event::SessionStart => WireAnswer::tell(event, reply.told()?),
     };

@@ -27,6 +27,8 @@ struct WirePayload {
     round: Value,
     #[serde(default)]
     at: Value,
+    #[serde(default)]
+    attended: Value,
     tool: Option<WireText>,
     #[serde(default)]
     input: Value,
@@ -84,7 +86,11 @@ impl TryFrom<WirePayload> for Letter {
             round: count(&wire.round),
             at: time::moment(&wire.at),
             transcript: None,
-            attended: Attended::Unsaid,
+            attended: match wire.attended {
+                Value::Null => Attended::Unsaid,
+                ref said if scalar::flag(said) => Attended::Yes,
+                _ => Attended::No,
+            },
             envelope: Envelope::Generic,
             is_whole: bounded::fits(&wire.input),
             events: vec![match &*word {

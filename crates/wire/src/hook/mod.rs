@@ -82,6 +82,8 @@ pub struct Letter {
 /// Is there a person who would answer a question?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attended {
+    /// Yes.
+    Yes,
     /// No: it runs by itself.
     No,
     /// The payload does not say.
@@ -193,6 +195,8 @@ pub enum Reply {
     Tell {
         /// The facts.
         text: String,
+        /// What was tried, for the person; empty where no person is needed.
+        table: String,
     },
     /// The call may not run.
     Deny {
@@ -312,7 +316,7 @@ impl Letter {
             Reply::Rewrite { text, input } | Reply::Again { text, input, .. }
                 if !self.is_whole || !input.is_object() =>
             {
-                told = Reply::Tell { text: text.clone() };
+                told = Reply::tell(text.clone());
                 &told
             }
             Reply::Silent
@@ -338,6 +342,24 @@ impl Letter {
 }
 
 impl Reply {
+    /// Facts for the model, and nothing for a person.
+    pub fn tell(text: String) -> Reply {
+        Reply::Tell { text, table: String::new() }
+    }
+
+    /// The table for a person, of a reply that has one.
+    fn table(&self) -> Option<String> {
+        match self {
+            Reply::Tell { table, .. } => speech::some(table),
+            Reply::Silent
+            | Reply::Deny { .. }
+            | Reply::Ask { .. }
+            | Reply::Halt { .. }
+            | Reply::Rewrite { .. }
+            | Reply::Again { .. } => None,
+        }
+    }
+
     /// Should the call it answers not run, as far as we have a say?
     fn is_against_the_call(&self) -> bool {
         match self {
@@ -350,7 +372,7 @@ impl Reply {
     fn words(&self) -> Option<&str> {
         match self {
             Reply::Silent => None,
-            Reply::Tell { text } | Reply::Rewrite { text, .. } | Reply::Again { text, .. } => Some(text),
+            Reply::Tell { text, .. } | Reply::Rewrite { text, .. } | Reply::Again { text, .. } => Some(text),
             // A refusal without words is still one.
             Reply::Deny { reason } | Reply::Ask { reason } | Reply::Halt { reason, .. }
                 if reason.trim().is_empty() =>

@@ -13,7 +13,7 @@ use super::{hosts, payload, payloads};
 fn replies() -> [(&'static str, Reply); 7] {
     [
         ("silent", Reply::Silent),
-        ("tell", Reply::Tell { text: "FACTS".to_owned() }),
+        ("tell", Reply::tell("FACTS".to_owned())),
         ("deny", Reply::Deny { reason: "WHY".to_owned() }),
         ("ask", Reply::Ask { reason: "WHY".to_owned() }),
         ("halt", Reply::Halt { reason: "WHY".to_owned(), table: "TABLE".to_owned() }),
@@ -286,7 +286,7 @@ fn a_refusal_without_words_is_still_one_and_nothing_is_changed_without_words() {
         }
         let rewrite = Reply::Rewrite { input: json!({ "command": "ls" }), text: " ".to_owned() };
         assert_eq!(letter.answer(&rewrite), None, "{host}");
-        assert_eq!(letter.answer(&Reply::Tell { text: "\n".to_owned() }), None, "{host}");
+        assert_eq!(letter.answer(&Reply::tell("\n".to_owned())), None, "{host}");
     }
 }
 

@@ -31,7 +31,7 @@ fn answer_everything(letter: &hook::Letter, text: &str) {
     let input = json!({ "command": text(), text(): [text()] });
     for reply in [
         Reply::Silent,
-        Reply::Tell { text: text() },
+        Reply::tell(text()),
         Reply::Deny { reason: text() },
         Reply::Ask { reason: text() },
         Reply::Halt { reason: text(), table: text() },
