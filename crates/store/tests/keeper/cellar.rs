@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use unstuck_judge::ladder::{self, Preset, Round};
+use unstuck_judge::ladder::{self, Preset, Reason, Round};
 use unstuck_judge::retry::Policy;
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Answer, Asked, Bench, Bounds, Ended, Entry, Filesystem, Hears, Keeper, Kept, Mode, Modes, Patience,
+    Advocate, Answer, Asked, Bench, Checked, Failed, Bounds, Ended, Entry, Filesystem, Hears, Keeper, Kept, Mode, Modes, Patience,
     ProblemAges, Root, Ruling, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
@@ -20,6 +20,15 @@ pub(crate) const HOUR: u64 = 60 * 60 * 1000;
 pub(crate) const DAY: u64 = 24 * HOUR;
 /// Some day in 2026.
 pub(crate) const NOW: u64 = 1_790_000_000_000;
+
+/// A world in which every look shows the same.
+pub(crate) struct World(pub(crate) Checked);
+
+impl Advocate for World {
+    fn check(&self, _: &Reason, _: Failed) -> Checked {
+        self.0
+    }
+}
 
 pub(crate) struct Cellar {
     pub(crate) folder: TempDir,
@@ -31,6 +40,8 @@ pub(crate) struct Cellar {
     pub(crate) dice: u64,
     pub(crate) session: &'static str,
     pub(crate) cwd: &'static str,
+    /// What a look at the cause of a failure shows.
+    pub(crate) looks: Checked,
 }
 
 pub(crate) fn observation(command: &str, outcome: Outcome, printed: &str) -> Observation {
@@ -56,6 +67,7 @@ impl Cellar {
             dice: 0,
             session: "s",
             cwd: "",
+            looks: Checked::Holds,
         }
     }
 
@@ -72,7 +84,8 @@ impl Cellar {
         self.now += 1000;
         self.dice += 1_000_000;
         let now = self.now;
-        self.keeper(|keeper| keeper.keep(entry, now))
+        let world = World(self.looks);
+        self.keeper(|keeper| keeper.keep_or(entry, now, Some(&world)))
     }
 
     pub(crate) fn keeper<T>(&self, work: impl FnOnce(&mut Keeper<'_>) -> T) -> T {

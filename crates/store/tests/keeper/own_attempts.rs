@@ -57,10 +57,11 @@ impl Cellar {
         }
     }
 
-    /// What the ladder says when the agent asks for the same once more, when it could work again.
+    /// What the ladder says when the agent makes the same call once more, and it fails.
     fn rung_of_the_next(&mut self) -> String {
         self.now += 5 * 60 * 1000;
-        let said = self.before("next", CALL).said;
+        assert!(!self.before("next", CALL).said.stance.refuses(), "what passes by itself is never refused");
+        let said = self.after("next", CALL, 6, DOWN).said;
         said.decision
             .map(|decision| format!("{} {:?}", decision.rung, decision.reason.map(|r| r.count)))
             .unwrap()

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::Value;
 use unstuck_judge::Outcome;
-use unstuck_store::{Answer, Entry, Sender};
+use unstuck_store::{Advocate, Answer, Checked, Entry, Sender};
 
 use crate::cellar::*;
 
@@ -29,8 +29,11 @@ fn entries(cellar: &Cellar) -> Vec<Entry> {
 fn together(cellar: &mut Cellar) -> Vec<Answer> {
     let (entries, now) = (entries(cellar), cellar.now);
     cellar.dice += 1_000_000;
-    cellar.keeper(|keeper| keeper.keep_together(&entries, &[], now))
+    cellar.keeper(|keeper| keeper.keep_together(&entries, &vec![AS_IT_WAS; entries.len()], now))
 }
+
+/// Whatever is looked at is as it was.
+const AS_IT_WAS: Option<&dyn Advocate> = Some(&World(Checked::Holds));
 
 #[test]
 fn what_is_kept_together_is_answered_and_recorded_as_if_it_came_one_by_one() {
@@ -38,7 +41,7 @@ fn what_is_kept_together_is_answered_and_recorded_as_if_it_came_one_by_one() {
     let answers = together(&mut one);
     let (entries, now) = (entries(&other), other.now);
     let expected: Vec<Answer> =
-        entries.iter().map(|entry| other.keeper(|keeper| keeper.keep(entry, now))).collect();
+        entries.iter().map(|entry| other.keeper(|keeper| keeper.keep_or(entry, now, AS_IT_WAS))).collect();
     assert_eq!(answers, expected);
     assert!(answers[4].said.stance.refuses(), "it knows what failed just before");
     assert_eq!(one.calls(), other.calls());

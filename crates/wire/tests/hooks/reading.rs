@@ -78,6 +78,7 @@ fn show(name: &str, door: Host, letter: &Letter) -> String {
         write!(line, "agent {} ", letter.agent).unwrap();
     }
     match letter.attended {
+        Attended::Yes => line += "attended ",
         Attended::No => line += "alone ",
         Attended::Unsaid => {}
     }
