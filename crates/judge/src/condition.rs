@@ -152,6 +152,21 @@ impl Condition {
         }
     }
 
+    /// Is it the cause itself that is looked at, so that a look proves it?
+    pub fn is_cause_itself(&self) -> bool {
+        match self {
+            Condition::NoProgram(_)
+            | Condition::NoPath(_)
+            | Condition::PathTaken(_)
+            | Condition::PortClosed(_)
+            | Condition::PortTaken(_) => true,
+            Condition::Unseen
+            | Condition::SameFiles(_)
+            | Condition::SamePackages(_)
+            | Condition::SameNamed => false,
+        }
+    }
+
     /// Can anything be looked at?
     pub fn is_seen(&self) -> bool {
         *self != Condition::Unseen

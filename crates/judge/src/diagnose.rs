@@ -226,9 +226,13 @@ impl Case<'_> {
                     true => Box::new(script.workers()),
                     false => Box::new(script.hidden_workers()),
                 };
+                let names_itself = |command: &Command| {
+                    rule.rank() >= GENERAL
+                        && span.is_some_and(|span| complains(&command.program, quoted(rule, span)))
+                };
                 rule.zero()
                     || self.status.is_some_and(|status| status >= 400)
-                    || hidden.any(|command| rule.is_form_of(&command.program))
+                    || hidden.any(|command| rule.is_form_of(&command.program) || names_itself(command))
                     || rule.rank() >= SPECIFIC && self.is_complaint(script, rule, span)
             }
         };
@@ -416,6 +420,8 @@ fn quoted<'s>(rule: Rule<'_>, span: &'s Span) -> &'s Found {
 
 /// Below this a rule knows the words of no program in particular.
 const SPECIFIC: u8 = 60;
+/// Below this it does not even know the words of the system.
+const GENERAL: u8 = 40;
 
 /// Is it the program itself that speaks, as in `cat: x: No such file or directory`?
 fn complains(program: &str, found: &Found) -> bool {

@@ -299,7 +299,10 @@ impl Clerk<'_> {
         let ask = ended.retry.as_ref().filter(|_| state != CallState::Denied);
         let attempt = Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
         // An agent that hears everything asked once, however often its call is sent: only the last attempt counts for it.
-        let is_one_of_many = |ask: &&RetryAsk| ask.series.is_some() && asked.who.hears == Hears::Everything;
+        // So it is where the hook sends it again: the model sees only how it goes on.
+        let is_one_of_many = |ask: &&RetryAsk| {
+            ask.from_hook.is_some() || ask.series.is_some() && asked.who.hears == Hears::Everything
+        };
         let early = match ask.filter(is_one_of_many) {
             Some(ask) => Some(brake::pull(self, &attempt, ended, ask)?),
             None => None,
@@ -393,12 +396,8 @@ impl Clerk<'_> {
             if let Some((retrying, seen)) = &pulled.announced {
                 self.announce_retry(session, Some(found.id), retrying, *seen)?;
             }
-            let is_unheard = match ask.series {
-                // Whoever makes all the attempts for itself goes by the policy alone.
-                Some(_) => asked.who.hears != Hears::Everything,
-                // The model sees only how it goes on.
-                None => ask.from_hook.is_some() && pulled.goes_on(),
-            };
+            // Whoever makes all the attempts for itself goes by the policy alone.
+            let is_unheard = ask.series.is_some() && asked.who.hears != Hears::Everything;
             if is_unheard || goes_on {
                 said.text = None;
             }

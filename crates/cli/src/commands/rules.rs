@@ -209,7 +209,7 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
     let mut section = |name: &str, items: &[String]| {
         for (index, item) in items.iter().enumerate() {
             let name = if index == 0 { name } else { "" };
-            let _ = writeln!(text, "  {name:<9} {item}");
+            let _ = writeln!(text, "  {name:<10} {item}");
         }
     };
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();

@@ -19,8 +19,8 @@ use crate::settings::RewriteMode;
 /// Speaks for one call.
 pub(super) struct Defence<'a> {
     pub(super) call: &'a Call,
-    /// The working folder; empty where nobody says.
-    pub(super) folder: &'a str,
+    /// The working folder.
+    pub(super) folder: String,
     pub(super) home: Option<&'a Path>,
     /// Is it asked for now?
     pub(super) is_live: bool,
@@ -35,7 +35,7 @@ pub(super) struct Defence<'a> {
 impl Advocate for Defence<'_> {
     fn check(&self, reason: &Reason, failed: Failed) -> Checked {
         match self.is_live {
-            true => outside::check(self.call, self.folder, self.home, reason, failed),
+            true => outside::check(self.call, &self.folder, self.home, reason, failed),
             // Of what happened long ago the files of today tell nothing: nothing else is taken to have changed.
             false => Checked::Holds,
         }
@@ -43,7 +43,8 @@ impl Advocate for Defence<'_> {
 
     /// Where the person wants it and the program heeds it, other words run in place of the call.
     fn proposal(&self, reason: &Reason) -> Option<Proposal> {
-        let (rewrite, mode) = self.rewriter.as_ref()?.propose(self.call, Because::of(reason), self.folder)?;
+        let (rewrite, mode) =
+            self.rewriter.as_ref()?.propose(self.call, Because::of(reason), &self.folder)?;
         if mode != RewriteMode::Auto || !self.honours.rewrite {
             return Some(Proposal::Say(self.cleaner.line(&rewrite.text(self.lang), 300)));
         }
@@ -52,13 +53,13 @@ impl Advocate for Defence<'_> {
 
     fn stands(&self, need: &Need, since: u64) -> Stands {
         match self.is_live {
-            true => outside::stands(need, self.folder, self.home, since),
+            true => outside::stands(need, &self.folder, self.home, since),
             false => Stands::Unsaid,
         }
     }
 
     fn has_another_version(&self, since: u64) -> bool {
-        self.is_live && outside::has_another_version(self.call, self.folder, since)
+        self.is_live && outside::has_another_version(self.call, &self.folder, since)
     }
 
     fn exchanged(&self, from: &str, to: &str) -> Option<Rewritten> {

@@ -165,7 +165,7 @@ impl<'a> Post<'a> {
     {
         Defence {
             call,
-            folder: &letter.cwd,
+            folder: protection::folder_of(letter).to_string_lossy().into_owned(),
             home: self.home,
             is_live,
             honours: letter.honours(),

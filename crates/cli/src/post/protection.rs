@@ -369,7 +369,7 @@ fn reply(instead: Instead, reason: &str) -> Reply {
 
 /// The folder that a call is made in. Where nobody names it, it is the one that we were started in: agents start their hooks
 /// where they work.
-fn folder_of(letter: &Letter) -> Cow<'_, Path> {
+pub(super) fn folder_of(letter: &Letter) -> Cow<'_, Path> {
     match letter.cwd.is_empty() {
         true => Cow::Owned(std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))),
         false => Cow::Borrowed(Path::new(&letter.cwd)),

@@ -30,7 +30,7 @@ pub(crate) const FINE: Work<'_> =
     Work { session: "s1", key: "", command: "true", exit: 0, stderr: "", at: None, took_ms: 100 };
 /// A failure whose cause is certain and stays.
 pub(crate) const MISSING: Work<'_> =
-    Work { command: "npm ci", exit: 127, stderr: "bash: npm: command not found", ..FINE };
+    Work { command: "frob ci", exit: 127, stderr: "bash: frob: command not found", ..FINE };
 
 impl Work<'_> {
     fn before(&self) -> Value {

@@ -39,13 +39,13 @@ fn a_person_lets_a_refused_call_run_and_takes_it_back() {
     let key = key(&refused(&world));
     assert_eq!(again(&world, "a1"), "deny");
     let said = world.run(&["allow", &key, "--yes", "--for", "2h", "--json"], "").json();
-    assert_eq!((&said["key"], &said["call"]), (&key.as_str().into(), &"npm ci".into()), "{said}");
+    assert_eq!((&said["key"], &said["call"]), (&key.as_str().into(), &"frob ci".into()), "{said}");
     assert_eq!(again(&world, "a2"), "allow");
     let listed = world.run(&["allow", "--list", "--json"], "").json();
     assert_eq!(listed, said);
     let shown = world.run(&["allow"], "");
     assert!(
-        shown.stdout().starts_with(&format!("{key}  until 20")) && shown.stdout().ends_with("  npm ci\n"),
+        shown.stdout().starts_with(&format!("{key}  until 20")) && shown.stdout().ends_with("  frob ci\n"),
         "{shown}"
     );
     let gone = world.run(&["allow", "--revoke", &key], "");
@@ -62,7 +62,7 @@ fn an_agent_cannot_allow_itself_anything() {
     world.run(&["allow", &key], "").complains(2, &["an agent must not free itself"]);
     assert_eq!(again(&world, "a1"), "deny");
     let Some(said) = world.at_terminal(&["allow", &key]) else { return };
-    assert!(said.stdout().starts_with("allowed until 20") && said.stdout().contains(": npm ci"), "{said}");
+    assert!(said.stdout().starts_with("allowed until 20") && said.stdout().contains(": frob ci"), "{said}");
     assert_eq!(again(&world, "a2"), "allow");
 }
 

@@ -49,7 +49,7 @@ fn a_permanent_failure_is_answered_in_full() {
         json!({
             "id": "a", "ok": false, "kind": "path_not_found", "stage": "exited", "confidence": 0.45,
             "rule": "errno.no-such-file", "evidence": "cat: x: No such file or directory", "evidence_line": 1,
-            "subject": null, "transient": false, "fix_by": "model", "effect": "nothing",
+            "subject": "x", "transient": false, "fix_by": "model", "effect": "nothing",
             "retry": {"same_call": "if_changed", "wait_ms": null}, "errorType": "logical", "category": "code",
             "tag": "exec_failed", "retryable": false,
             "recommendations": ["Search for it before asking again: list the parent directory or find it by name, and check the working directory."],

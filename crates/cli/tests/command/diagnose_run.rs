@@ -28,7 +28,7 @@ fn a_failure_is_explained_on_standard_error_beside_the_commands_own_output() {
     insta::assert_snapshot!(said, @r"
     --- stderr
     cat: missing.txt: No such file or directory
-    ✗ path_not_found: a file or another named thing does not exist
+    ✗ path_not_found: a file or another named thing does not exist (missing.txt)
       > cat: missing.txt: No such file or directory
         line 1 of stderr, `cat missing.txt`
       retry   not until something changes (fixed by: the caller)

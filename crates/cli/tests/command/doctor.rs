@@ -227,7 +227,7 @@ fn an_installation_from_before_there_were_snapshots_is_found_to_be_too_hurried()
         value["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = json!(10);
         value["hooks"]["PostToolUse"][0]["hooks"][0]["timeout"] = json!(5);
     });
-    let words = &["PreToolUse: 10 s < 26 s, PostToolUse: 5 s < 24 s", "`unstuck uninstall claude`, then"];
+    let words = &["PreToolUse: 10 s < 29 s, PostToolUse: 5 s < 24 s", "`unstuck uninstall claude`, then"];
     check(&world, &["claude"], "claude", "limits", "warning", words);
     let world = connected("opencode", "opencode", "1.18.33");
     assert_eq!(findings(&world, &["opencode"], "opencode", "limits"), [""; 0]);
@@ -237,7 +237,7 @@ fn an_installation_from_before_there_were_snapshots_is_found_to_be_too_hurried()
     edit(&world.path(STATE).join("installed.json"), |ledger| {
         ledger["written"][0]["left"] = json!(blake3::hash(hurried.as_bytes()).to_hex().to_string());
     });
-    check(&world, &["opencode"], "opencode", "limits", "warning", &["tool.execute.before: 10 s < 26 s"]);
+    check(&world, &["opencode"], "opencode", "limits", "warning", &["tool.execute.before: 10 s < 29 s"]);
 }
 
 #[test]
@@ -250,8 +250,8 @@ fn settings_that_ask_for_more_time_than_an_agent_gives_are_found() {
     };
     too_much("hook.hold-max=10s", "(PreToolUse: 30 s < 34 s)");
     too_much("hook.deadline-after=6s", "PostToolBatch: 5 s < 6 s");
-    too_much("vault.deadline=40s", "PreToolUse: 30 s < 46 s, PostToolUse: 30 s < 44 s");
-    for fits in ["hook.deadline-after=5s", "vault.deadline=24s"] {
+    too_much("vault.deadline=40s", "PreToolUse: 30 s < 49 s, PostToolUse: 30 s < 44 s");
+    for fits in ["hook.deadline-after=5s", "vault.deadline=21s"] {
         assert_eq!(findings(&world, &asking(fits), "claude", "limits"), [""; 0]);
     }
     // Where nothing is protected, no time is needed for it.

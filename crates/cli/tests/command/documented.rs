@@ -135,7 +135,7 @@ fn everything_an_event_says_is_documented() {
     let world = World::empty();
     work(&world, &[FINE, MISSING, MISSING]);
     for number in 0..12 {
-        watch(&world, &failure("watched", &format!("w{number}"), "npm ci", "bash: npm: command not found"));
+        watch(&world, &failure("watched", &format!("w{number}"), "frob ci", "bash: frob: command not found"));
         hook(&world, &Work { session: "loop", key: &format!("l{number}"), ..MISSING }.lines());
     }
     let world = world.with("app/a", "a");
@@ -170,7 +170,7 @@ fn everything_an_event_says_is_documented() {
 fn what_was_only_thought_is_not_told_as_said() {
     let world = World::empty();
     for number in 1..=3 {
-        watch(&world, &failure("s", &format!("c{number}"), "npm ci", "bash: npm: command not found"));
+        watch(&world, &failure("s", &format!("c{number}"), "frob ci", "bash: frob: command not found"));
     }
     let log = world.run(&["log", "--session", "s"], "");
     assert!(log.stdout().contains("! advice    would have said: "), "{log}");

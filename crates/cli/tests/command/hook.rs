@@ -55,7 +55,7 @@ fn an_agent_that_goes_on_all_the_same_is_halted_with_a_table() {
         .collect();
     assert!(answers.contains(&"\"halt\"".to_owned()), "{answers:?}");
     let halted = tell(&world, &before("z", "frob"));
-    assert!(halted["table"].as_str().unwrap().contains("frob: command not found | frob"), "{halted}");
+    assert!(halted["table"].as_str().unwrap().contains("Attempt: `frob`"), "{halted}");
 }
 
 #[test]

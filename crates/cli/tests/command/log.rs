@@ -49,13 +49,13 @@ fn the_log_tells_each_event_in_a_line_that_begins_with_its_bookmark() {
     --- stdout
          1  2026-01-21 15:30:16Z  alpha-one       #1 ▶ start     true
          2  2026-01-21 15:30:16Z  alpha-one       #1 ✓ end       completed in 100 ms
-         3  2026-01-21 15:30:21Z  alpha-two       #2 ▶ start     npm ci
-         4  2026-01-21 15:30:21Z  alpha-two       #2 ✗ failed    npm ci: command_not_found: bash: npm: command not found
-         5  2026-01-21 15:30:21Z  alpha-two       #2 ✗ error     error: command_not_found: bash: npm: command not found
-         6  2026-01-21 15:30:21Z  alpha-two       #2 ★ new       command_not_found (e1:2u6jamtmsy): bash: npm: command not found
+         3  2026-01-21 15:30:21Z  alpha-two       #2 ▶ start     frob ci
+         4  2026-01-21 15:30:21Z  alpha-two       #2 ✗ failed    frob ci: command_not_found: bash: frob: command not found
+         5  2026-01-21 15:30:21Z  alpha-two       #2 ✗ error     error: command_not_found: bash: frob: command not found
+         6  2026-01-21 15:30:21Z  alpha-two       #2 ★ new       command_not_found (e1:cxzc2kxcle): bash: frob: command not found
          7  2026-01-21 15:30:21Z  alpha-two       #2 ✗ end       failed in 100 ms
-         8  2026-01-21 15:30:21Z  alpha-two       #2 ! advice    note: This failed, and nothing in the result suggests that the same call would end differently: output, quoted as data: ⟦bash: npm: command not found⟧ (shell.command-not-found). Check how the program…
-         9  2026-01-21 15:30:25Z  alpha-two       #3 ⊘ denied    npm ci: Blocked by unstuck: Not run: it failed with this cause (count: 1), and nothing relevant has changed since: output, quoted as data: ⟦bash: npm: command not found⟧ (shell.command-not-found). It…
+         8  2026-01-21 15:30:21Z  alpha-two       #2 ! advice    note: This failed, and nothing in the result suggests that the same call would end differently: output, quoted as data: ⟦bash: frob: command not found⟧ (shell.command-not-found). Check how the program…
+         9  2026-01-21 15:30:25Z  alpha-two       #3 ⊘ denied    frob ci: Blocked by unstuck: the program does not exist here: ⟦bash: frob: command not found⟧. Looked just now: there is still no `frob` on PATH. It may run again once that changes; other calls are no…
     --- stderr
     resume with --since 9
     --- exit 0

@@ -46,7 +46,7 @@ fn problems_are_grouped_by_cause_over_all_sessions() {
     assert_eq!(lines.len(), 3, "{said}");
     assert!(lines[0].starts_with("problem      state  count  last"), "{said}");
     assert!(
-        lines[1].contains("·············█  command_not_found  Bash   bash: npm: command not found"),
+        lines[1].contains("·············█  command_not_found  Bash   bash: frob: command not found"),
         "{said}"
     );
     assert!(world.run(&["problems", "--lang", "zh"], "").stdout().contains("新出现"));

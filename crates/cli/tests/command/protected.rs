@@ -674,8 +674,8 @@ fn what_unstuck_itself_has_saved_is_not_given_away() {
 #[test]
 fn a_call_that_is_refused_anyway_takes_no_snapshot() {
     let world = project("");
-    let missing = "Exit code 1\nrm: cannot remove 'src/locked': Operation not permitted";
-    let command = "rm -rf src";
+    let missing = "Exit code 127\n/bin/bash: line 1: frobber: command not found";
+    let command = "frobber && rm -rf src";
     for id in ["a", "b"] {
         before(&world, "claude", &[], id, command);
         let mut failed = payload(&world, "claude", true, id, command);

@@ -51,7 +51,7 @@ fn what_cannot_work_is_explained_once_and_then_refused() {
 
 #[test]
 fn the_classic_preset_hints_at_three_and_denies_at_five() {
-    let expected = ["allow none", "allow none", "allow hint", "allow insist", "allow insist", "deny insist"];
+    let expected = ["allow none", "allow none", "allow hint", "allow insist", "allow none", "deny insist"];
     check(&["--preset", "classic"], &missing_program("t", 6), &expected);
     World::empty().run(&["replay", "--preset", "nervous"], "").complains(2, &["adaptive, classic"]);
 }

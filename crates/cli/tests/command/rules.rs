@@ -46,8 +46,9 @@ fn one_rule_is_shown_with_what_it_looks_for_and_advises() {
     insta::assert_snapshot!(World::empty().run(&["rules", "show", "git.not-a-repository"], ""), @r"
     --- stdout
     git.not-a-repository: path_not_found (rank 82, built-in)
-      any       not a git repository
-      advice    Go into the repository first (`git -C DIR …`, `cd`), or make one with `git init`.
+      any        not a git repository
+      speaks_for git
+      advice     Go into the repository first (`git -C DIR …`, `cd`), or make one with `git init`.
     --- exit 0
     ");
     let shown = World::empty().run(&["rules", "show", "git.not-a-repository", "--json"], "").json();

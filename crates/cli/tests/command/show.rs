@@ -157,7 +157,7 @@ fn a_problem_is_shown_with_where_it_was_met_and_what_helps() {
         let shown = world.run(&["show", what], "");
         for words in [
             &*format!("{cause}  command_not_found: "),
-            "shown by   bash: npm: command not found\n",
+            "shown by   bash: frob: command not found\n",
             "state      new\n",
             "count      2\n",
             "tools      Bash\n",

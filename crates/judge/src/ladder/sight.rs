@@ -57,9 +57,11 @@ vocabulary! {
         Service = "service",
         /// A program written on the spot may do anything.
         Script = "script",
-        /// A time stamp, an empty folder, a line in a file. It may be what was missing, so nothing is refused after it; that a
-        /// call fails as before is told all the same.
+        /// A line in a file. It may be what was missing, so nothing is refused after it; that a call fails as before is told all
+        /// the same, unless it is about that very file.
         Trifle = "trifle",
+        /// A time stamp or an empty folder. The same holds for it, and no content has changed.
+        Touch = "touch",
     }
 }
 

@@ -337,7 +337,9 @@ impl World {
             self.recent.remove(0);
         }
         self.recent.push((tick, sight.names.clone()));
-        for target in &sight.targets {
+        // To touch a file is not to change what is in it.
+        let changed: &[Print] = if change == Change::Touch { &[] } else { &sight.targets };
+        for target in changed {
             self.touched.put(*target, tick, tick);
         }
     }
@@ -362,7 +364,8 @@ impl World {
 
     /// Was anything at all changed since `known` failed that could make it work now? `matters` are the sorts of change that could.
     pub fn may_have_helped(&self, known: &Known, matters: &[Change]) -> bool {
-        self.last[Change::Trifle as usize] > known.at || self.could_help(known, matters)
+        [Change::Trifle, Change::Touch].iter().any(|change| self.last[*change as usize] > known.at)
+            || self.could_help(known, matters)
     }
 
     /// Could what moved since it failed make `known` work now, as far as one would expect? `matters` are the sorts of change that

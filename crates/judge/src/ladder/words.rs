@@ -194,7 +194,8 @@ impl Standing {
     /// The same for a person about one cause that stopped attempt after attempt.
     pub fn table_of(&self, reason: &Reason, lang: Lang) -> String {
         let rows = self.latest(ROWS, |known| known.kind == reason.kind).map(|known| row(known, lang));
-        let head = text_of("table.attempts", lang).unwrap_or_default().replace("{count}", &reason.count.to_string());
+        let head =
+            text_of("table.attempts", lang).unwrap_or_default().replace("{count}", &reason.count.to_string());
         std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n\n")
     }
 

@@ -1,7 +1,7 @@
 //! Looks at the cause of a failure before a call is refused for it, as far as the arguments of the call name files.
 
 use std::fs::{self, Metadata};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
@@ -15,11 +15,14 @@ const LONGEST: usize = 4096;
 /// Clocks of files are coarse, and what a call itself wrote is no change.
 const GRAIN: Duration = Duration::from_millis(5);
 
-/// Does the cause of a failure still hold?
-pub(super) fn check(input: &Value, condition: &Condition, since: SystemTime) -> Checked {
+/// Does the cause of a failure still hold? A path that is kept is written with `~` for the home. Where not even its folder is
+/// here, it may lie in a container or on another machine.
+pub(super) fn check(input: &Value, condition: &Condition, home: Option<&Path>, since: SystemTime) -> Checked {
+    let is_there = |path: &str| fs::symlink_metadata(at_home(path, home)).is_ok();
     let as_it_was = match condition {
-        Condition::NoPath(path) => fs::symlink_metadata(path).is_err(),
-        Condition::PathTaken(path) => fs::symlink_metadata(path).is_ok(),
+        Condition::NoPath(path) if !has_folder(&at_home(path, home)) => return Checked::Unseen,
+        Condition::NoPath(path) => !is_there(path),
+        Condition::PathTaken(path) => is_there(path),
         Condition::SameNamed => !names_newer(input, since),
         Condition::Unseen
         | Condition::NoProgram(_)
@@ -29,6 +32,18 @@ pub(super) fn check(input: &Value, condition: &Condition, since: SystemTime) -> 
         | Condition::SamePackages(_) => return Checked::Unseen,
     };
     if as_it_was { Checked::Holds } else { Checked::Moved }
+}
+
+fn at_home(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        (Some(_), None) | (None, _) => PathBuf::from(path),
+    }
+}
+
+/// Is the folder here in which it would lie?
+fn has_folder(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
 }
 
 /// Is a file newer than `since` that the arguments of a tool name, in whichever field?

@@ -346,7 +346,7 @@ impl Memory {
             (Some(reason), _) if reason.track.asks() => Checked::Holds,
             (Some(reason), Some(last)) => {
                 let since = SystemTime::UNIX_EPOCH + Duration::from_millis(last.at);
-                looked::check(input, &reason.condition, since)
+                looked::check(input, &reason.condition, None, since)
             }
             (Some(_), None) | (None, _) => Checked::Unseen,
         };

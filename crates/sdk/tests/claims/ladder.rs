@@ -100,6 +100,17 @@ async fn with_and_without_a_store_an_agent_hears_the_same() {
     check(&[("fail", 1), ("fail", 2), ("fail", 3), ("fail", 4), ("fail", 5), ("fail", 6)], true).await;
 }
 
+/// Calls a tool again and again until it is told that it repeats itself, and says how often it was called.
+async fn until_told(tools: &Toolbox, name: &str) -> usize {
+    for number in 1..20 {
+        let called = call(tools, name, json!({})).await;
+        if called.note().is_some_and(|note| note.contains("failure number")) {
+            return number;
+        }
+    }
+    20
+}
+
 #[tokio::test]
 async fn retries_of_ours_are_no_repeats_of_the_agent() {
     let [none, some] = [0, 2].map(|retries| {
@@ -111,11 +122,11 @@ async fn retries_of_ours_are_no_repeats_of_the_agent() {
         })
     });
     for ((which, once, _first), (_, patient, _second)) in none.into_iter().zip(some) {
-        let let_through = until_refused(&once, "work", |_| json!({})).await;
-        assert_eq!(until_refused(&patient, "work", |_| json!({})).await, let_through, "{which}");
-        assert!((2..20).contains(&let_through), "{which}: {let_through}");
+        let told = until_told(&once, "work").await;
+        assert_eq!(until_told(&patient, "work").await, told, "{which}");
+        assert!((2..20).contains(&told), "{which}: {told}");
         let ran = patient.records(patient.session()).await.unwrap().len();
-        assert!(ran > let_through + 1, "{which}: it was sent again: {ran}");
+        assert!(ran > told + 1, "{which}: it was sent again: {ran}");
     }
 }
 
@@ -136,7 +147,7 @@ async fn a_loop_key_says_which_calls_are_the_same() {
     let keyed = Annotations::new().read_only().loop_key(|args| json!({ "query": args["query"] }));
     for (which, tools, _folder) in both(|| {
         // What they print differs, so that nothing else makes them alike.
-        let fails = |input: Value| Err(Failure::unexpected(format!("permission denied: {}", input["text"])));
+        let fails = |input: Value| Err(Failure::expected(format!("no record of {}", input["text"])));
         Toolbox::builder()
             .tool(tool("keyed", keyed.clone(), fails))
             .tool(tool("plain", Annotations::new().read_only(), fails))
@@ -166,8 +177,8 @@ async fn a_ladder_that_only_watches_refuses_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_comes_too_early_waits_a_little_and_is_refused_where_that_would_be_long() {
-    let check = async |wait: Duration, status: Status| {
+async fn a_call_that_comes_too_early_waits_a_little_and_is_told_where_that_would_be_long() {
+    let check = async |wait: Duration, is_held: bool| {
         for (which, tools, _folder) in both(|| {
             let ran = Count::default();
             let limited = tool("work", Annotations::new().read_only(), move |_| match ran.up() {
@@ -182,13 +193,15 @@ async fn a_call_that_comes_too_early_waits_a_little_and_is_refused_where_that_wo
             assert_eq!(call(&tools, "work", json!({})).await.status(), Status::Failed, "{which}");
             let mut events = tools.events().subscribe([Channel::Progress]).types(["tool:retry"]);
             let again = call(&tools, "work", json!({})).await;
-            assert_eq!(again.status(), status, "{which}: {again:?}");
-            if status == Status::Succeeded {
+            assert_eq!(again.status(), Status::Succeeded, "{which}: {again:?}");
+            let is_told = again.note().is_some_and(|note| note.contains("may work again in"));
+            assert_eq!(is_told, !is_held, "{which}: {again:?}");
+            if is_held {
                 assert!(again.took() > Duration::from_millis(800), "{which}: {:?}", again.took());
                 until(&mut events, "tool:retry").await;
             }
         }
     };
-    check(Duration::from_secs(2), Status::Succeeded).await;
-    check(Duration::from_secs(90), Status::Denied).await;
+    check(Duration::from_secs(2), true).await;
+    check(Duration::from_secs(90), false).await;
 }

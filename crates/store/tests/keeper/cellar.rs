@@ -10,8 +10,8 @@ use unstuck_judge::ladder::{self, Preset, Reason, Round};
 use unstuck_judge::retry::Policy;
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Advocate, Answer, Asked, Bench, Checked, Failed, Bounds, Ended, Entry, Filesystem, Hears, Keeper, Kept, Mode, Modes, Patience,
-    ProblemAges, Root, Ruling, Store, Surroundings, Which, Who,
+    Advocate, Answer, Asked, Bench, Bounds, Checked, Ended, Entry, Failed, Filesystem, Hears, Keeper, Kept,
+    Mode, Modes, Patience, ProblemAges, Root, Ruling, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;

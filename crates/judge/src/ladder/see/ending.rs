@@ -46,6 +46,11 @@ pub fn ending(
         Upshot::Fine
     };
     let telling = text.trim().len() >= TELLING;
+    let state = match &upshot {
+        // The words of a known complaint describe no state: "is the daemon running?"
+        Upshot::Failed(fault) if !fault.rule.is_empty() => state(sight, &text.replace(&fault.line, "")),
+        Upshot::Failed(_) | Upshot::Fine | Upshot::OurDenial => state(sight, &text),
+    };
     Ending {
         upshot,
         bytes,
@@ -53,7 +58,7 @@ pub fn ending(
         ageless: Print::of(&["ageless", &ageless(&text)]),
         telling,
         green: is_green(&text),
-        state: state(sight, &text),
+        state,
     }
 }
 
@@ -97,7 +102,7 @@ fn fault(
         firmness: match &condition {
             // Who holds a port does not let go of it because somebody waits.
             Condition::PortTaken(_) => Firmness::Likely,
-            _ => firmness(sight, diagnosis),
+            _ => firmness(sight, diagnosis, &condition),
         },
         kind,
         cause,
@@ -128,10 +133,11 @@ fn is_opaque(call: &Call, kind: Kind, text: &str) -> bool {
 
 /// How firmly the cause stands. A tool with named arguments answers the same arguments the same way, so even a cause
 /// without a name is certain there, as long as it does not come and go by itself.
-fn firmness(sight: &Sight, diagnosis: &Diagnosis) -> Firmness {
+fn firmness(sight: &Sight, diagnosis: &Diagnosis, condition: &Condition) -> Firmness {
     let steady =
         matches!(diagnosis.kind, Kind::Unknown | Kind::Crash | Kind::TestFailure | Kind::CheckFailed);
-    let guessed = sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS;
+    let guessed =
+        sight.speaker == Speaker::Shell && diagnosis.confidence < GUESS && !condition.is_cause_itself();
     match preset::firmness(diagnosis.kind) {
         _ if diagnosis.transient => Firmness::Patient,
         Firmness::Certain | Firmness::Likely if guessed => Firmness::Unsure,

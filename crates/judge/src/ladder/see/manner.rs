@@ -63,12 +63,10 @@ fn known_change(command: &Command) -> Option<Change> {
     let known = preset::change_of(&command.program, sub);
     let writes = command.redirections.iter().any(shell::Redirection::writes_file);
     match known {
-        Some(Change::Trifle) => {
-            (writes || matches!(command.program.as_str(), "touch" | "mkdir")).then_some(Change::Trifle)
-        }
+        Some(Change::Trifle) => writes.then_some(Change::Trifle),
         Some(Change::Script) => is_written_on_the_spot(command).then_some(Change::Script),
         Some(Change::Edit) => (writes || nature_of_editor(command)).then_some(Change::Edit),
-        Some(Change::Files | Change::Git | Change::Install | Change::Service) => known,
+        Some(Change::Files | Change::Git | Change::Install | Change::Service | Change::Touch) => known,
         None => writes.then_some(Change::Edit),
     }
 }

@@ -435,7 +435,7 @@ fn a_command_is_known_by_what_it_changes() {
         ("sed -i 's/a/b/' a.py", Manner::Changes(Change::Edit)),
         ("cat <<'EOF' > a.py\nprint(1)\nEOF", Manner::Changes(Change::Edit)),
         ("python3 -c 'open(\"a\", \"w\")'", Manner::Changes(Change::Script)),
-        ("touch a.py", Manner::Changes(Change::Trifle)),
+        ("touch a.py", Manner::Changes(Change::Touch)),
         ("echo retry >> notes.txt", Manner::Changes(Change::Trifle)),
         ("rm -rf build", Manner::Changes(Change::Files)),
     ] {

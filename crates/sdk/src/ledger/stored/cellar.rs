@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -143,6 +144,7 @@ impl Batch {
 struct Witness {
     call: Arc<CallInfo>,
     unseen: Option<Unseen>,
+    home: Option<PathBuf>,
 }
 
 impl Advocate for Witness {
@@ -154,7 +156,7 @@ impl Advocate for Witness {
         };
         match self.unseen.as_ref().is_some_and(moved) {
             true => Checked::Moved,
-            false => looked::check(self.call.input(), &reason.condition, since),
+            false => looked::check(self.call.input(), &reason.condition, self.home.as_deref(), since),
         }
     }
 }
@@ -302,8 +304,11 @@ impl Cellar {
         let asks = |entry: &Entry| matches!(entry, Entry::Asked(_));
         let pairs = batch.entries.iter().zip(&batch.from);
         let calls = pairs.map(|(entry, from)| from.call().filter(|_| asks(entry)));
-        let witness =
-            |call: &Arc<CallInfo>| Witness { call: Arc::clone(call), unseen: self.store.unseen.clone() };
+        let witness = |call: &Arc<CallInfo>| Witness {
+            call: Arc::clone(call),
+            unseen: self.store.unseen.clone(),
+            home: self.store.home.clone(),
+        };
         calls.map(|call| call.map(witness)).collect()
     }
 
