@@ -150,6 +150,7 @@ fn remedies(problem: &Problem, lang: Lang) -> Vec<String> {
         hint: None,
         advice,
         proof: Proof::Proven,
+        is_elsewhere: false,
     };
     diagnosis.recommendations(lang)
 }

@@ -50,7 +50,7 @@ impl Condition {
         if let Some(port) = taken {
             return Condition::PortTaken(port);
         }
-        if diagnosis.transient {
+        if diagnosis.transient || diagnosis.is_elsewhere {
             return Condition::Unseen;
         }
         // What a server of somebody else asks may lie anywhere; only that it did not understand its arguments depends on them.
@@ -444,6 +444,8 @@ mod tests {
                 "curl: (7) Failed to connect to localhost port 18333 after 0 ms: Couldn't connect to server",
             ),
             ("pip install nothere", "ERROR: No matching distribution found for nothere"),
+            ("npm run migrate", "error: relation \"users\" does not exist"),
+            ("python3 load.py", "psycopg2.OperationalError: FATAL:  database \"shop\" does not exist"),
         ] {
             check(line, 1, prints, Condition::Unseen);
         }

@@ -55,6 +55,8 @@ pub struct Diagnosis {
     pub advice: Vec<String>,
     /// How well it is proven that the call failed; of no meaning where it did not.
     pub proof: Proof,
+    /// The cause lies in a service or on another machine.
+    pub is_elsewhere: bool,
 }
 
 impl Diagnosis {
@@ -319,6 +321,7 @@ impl Case<'_> {
             hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind())),
             advice,
             proof: self.proof(rule, span),
+            is_elsewhere: rule.elsewhere(),
         }
     }
 
@@ -365,6 +368,7 @@ impl Case<'_> {
             hint: None,
             advice: row.advice.iter().map(|key| (*key).to_owned()).collect(),
             proof: if self.outcome.said_ok() == Some(false) { Proof::Proven } else { Proof::Suspected },
+            is_elsewhere: false,
         }
     }
 

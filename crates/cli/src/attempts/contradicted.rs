@@ -32,6 +32,7 @@ pub(super) fn look(tried: &mut Tried, rules: &Rules) {
         hint: None,
         advice: vec![ADVICE.to_owned()],
         proof: Proof::Proven,
+        is_elsewhere: false,
     };
     let is_cut_off = matches!(checked.result, CheckResult::CutOff { .. });
     tried.diagnosis = match passing(&tried.observation, is_cut_off, rules) {

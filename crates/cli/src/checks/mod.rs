@@ -242,6 +242,7 @@ pub(crate) fn as_expected() -> Diagnosis {
         hint: None,
         advice: Vec::new(),
         proof: Proof::Proven,
+        is_elsewhere: false,
     }
 }
 

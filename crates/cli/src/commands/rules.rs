@@ -90,6 +90,7 @@ struct ShownRule<'r> {
     program: Vec<&'r str>,
     last: Vec<&'r str>,
     speaks_for: Vec<&'r str>,
+    elsewhere: bool,
     tool: Vec<&'r str>,
     outcome: Vec<&'r str>,
     exit: Vec<i32>,
@@ -121,6 +122,7 @@ impl<'r> ShownRule<'r> {
             program: rule.programs().iter().collect(),
             last: rule.last().iter().collect(),
             speaks_for: rule.speaks_for().iter().collect(),
+            elsewhere: rule.elsewhere(),
             tool: rule.tools().iter().collect(),
             outcome: rule.outcomes().iter().collect(),
             exit: rule.exits().collect(),
@@ -223,6 +225,7 @@ fn in_words(rule: &ShownRule<'_>, ui: &Ui) -> String {
     section("program", &words(&rule.program));
     section("last", &words(&rule.last));
     section("speaks_for", &words(&rule.speaks_for));
+    section("elsewhere", &flag(rule.elsewhere, "the cause lies in a service or on another machine"));
     section("tool", &words(&rule.tool));
     section("outcome", &words(&rule.outcome));
     section("exit", &rule.exit.iter().map(ToString::to_string).collect::<Vec<_>>());

@@ -139,6 +139,11 @@ impl Settings {
         self.sees_a_part.then_some(UNSEEN)
     }
 
+    /// Is only a part of what an agent does seen?
+    pub fn sees_a_part(&self) -> bool {
+        self.sees_a_part
+    }
+
     /// Are the failures of a call counted whatever their cause?
     pub fn counts_calls(&self) -> bool {
         self.preset == Preset::Classic

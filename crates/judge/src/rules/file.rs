@@ -44,6 +44,9 @@ pub struct FileRule {
     pub last: Vec<String>,
     /// The programs that print this form of failure as their own. Restricts nothing; [`read`] fills it in where a row leaves it out.
     pub speaks_for: Option<Vec<String>>,
+    /// The cause lies in a service or on another machine, so that no file here shows whether it still holds. [`read`] fills it in
+    /// where a row leaves it out.
+    pub elsewhere: Option<bool>,
     /// The tool is one of these; a trailing `*` stands for any rest.
     #[serde(default)]
     pub tool: Vec<String>,
@@ -127,22 +130,26 @@ pub struct RuleError {
 /// Reads a rule file. Every row that can be read is returned, every row that cannot is named.
 ///
 /// A row without `speaks_for` takes its `program` and `last`; a row without any of them takes the file's own `speaks_for`, which
-/// stands before its first rule.
+/// stands before its first rule. So does the file's own `elsewhere`.
 pub fn read(text: &str) -> (Vec<FileRule>, Vec<RuleError>) {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Chunk {
         speaks_for: Option<Vec<String>>,
+        elsewhere: Option<bool>,
         #[serde(default)]
         rule: Vec<FileRule>,
     }
     let (mut rules, mut errors) = (Vec::new(), Vec::new());
     let mut file_speaks_for = Vec::new();
+    let mut file_elsewhere = false;
     for (first_line, chunk) in chunks(text) {
         match toml::from_str::<Chunk>(chunk) {
             Ok(parsed) => {
                 file_speaks_for = parsed.speaks_for.unwrap_or(file_speaks_for);
+                file_elsewhere = parsed.elsewhere.unwrap_or(file_elsewhere);
                 for mut rule in parsed.rule {
+                    rule.elsewhere = rule.elsewhere.or(Some(file_elsewhere));
                     if rule.speaks_for.is_none() {
                         let named = [rule.program.as_slice(), rule.last.as_slice()].concat();
                         rule.speaks_for =

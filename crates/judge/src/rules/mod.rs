@@ -210,6 +210,11 @@ impl<'t> Rule<'t> {
         self.has(mark::ZERO)
     }
 
+    /// The cause lies in a service or on another machine.
+    pub fn elsewhere(self) -> bool {
+        self.has(mark::ELSEWHERE)
+    }
+
     /// Of several matching lines the last is quoted.
     pub fn quotes_last(self) -> bool {
         self.has(mark::LAST)

@@ -96,6 +96,8 @@ pub mod mark {
     pub const STDOUT: u32 = 32;
     /// Only stderr counts.
     pub const STDERR: u32 = 64;
+    /// The cause lies in a service or on another machine.
+    pub const ELSEWHERE: u32 = 128;
 }
 
 /// Packed rules.
@@ -452,6 +454,7 @@ fn marks_of(row: &FileRule) -> u32 {
         (row.transient == Some(true), mark::TRANSIENT),
         (row.stream.as_deref() == Some("stdout"), mark::STDOUT),
         (row.stream.as_deref() == Some("stderr"), mark::STDERR),
+        (row.elsewhere == Some(true), mark::ELSEWHERE),
     ];
     let bits: u32 = bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
     let rank = u32::from(row.rank.unwrap_or(file::DEFAULT_RANK));

@@ -15,12 +15,29 @@ const LONGEST: usize = 4096;
 /// Clocks of files are coarse, and what a call itself wrote is no change.
 const GRAIN: Duration = Duration::from_millis(5);
 
-/// Does the cause of a failure still hold? A path that is kept is written with `~` for the home. Where not even its folder is
-/// here, it may lie in a container or on another machine.
-pub(super) fn check(input: &Value, condition: &Condition, home: Option<&Path>, since: SystemTime) -> Checked {
+/// Where a tool works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Where {
+    /// In this process.
+    Here,
+    /// Behind a server, which may run in a container or on another machine.
+    Elsewhere,
+}
+
+/// Does the cause of a failure still hold? A path that is kept is written with `~` for the home. Where a server does not share
+/// even its folder with us, nothing is known of it.
+pub(super) fn check(
+    input: &Value,
+    condition: &Condition,
+    works: Where,
+    home: Option<&Path>,
+    since: SystemTime,
+) -> Checked {
     let is_there = |path: &str| fs::symlink_metadata(at_home(path, home)).is_ok();
     let as_it_was = match condition {
-        Condition::NoPath(path) if !has_folder(&at_home(path, home)) => return Checked::Unseen,
+        Condition::NoPath(path) if works == Where::Elsewhere && !has_folder(&at_home(path, home)) => {
+            return Checked::Unseen;
+        }
         Condition::NoPath(path) => !is_there(path),
         Condition::PathTaken(path) => is_there(path),
         Condition::SameNamed => !names_newer(input, since),
@@ -41,7 +58,7 @@ fn at_home(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Is the folder here in which it would lie?
+/// Is the folder there in which it would lie?
 fn has_folder(path: &Path) -> bool {
     path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
 }

@@ -24,7 +24,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
-use super::looked;
+use super::looked::{self, Where};
 use super::{After, Before, Closing, Known, Opening, Printed, diagnosed, has_failed, is_guess};
 use crate::bus::{Body, Event, EventBus};
 use crate::call::Session;
@@ -340,13 +340,14 @@ impl Memory {
         let age = last.map(|last| Duration::from_millis(at.saturating_sub(last.at)));
         let is_old =
             self.settings.tries_again_after().is_some_and(|after| age.is_some_and(|age| age >= after));
+        let works = if self.policy.sees_a_part { Where::Elsewhere } else { Where::Here };
         let checked = match (reason, last) {
             _ if is_old => Checked::Moved,
             // That looks were answered alike, and nothing was done between them, is known from here.
             (Some(reason), _) if reason.track.asks() => Checked::Holds,
             (Some(reason), Some(last)) => {
                 let since = SystemTime::UNIX_EPOCH + Duration::from_millis(last.at);
-                looked::check(input, &reason.condition, None, since)
+                looked::check(input, &reason.condition, works, None, since)
             }
             (Some(_), None) | (None, _) => Checked::Unseen,
         };

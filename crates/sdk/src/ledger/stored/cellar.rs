@@ -21,7 +21,7 @@ use unstuck_store::{
 use super::quiet::Quiet;
 use super::scribe::{Handed, Scribe};
 use crate::call::{CallInfo, unique};
-use crate::ledger::looked;
+use crate::ledger::looked::{self, Where};
 use crate::store::{Store, Unseen};
 use crate::toolbox::now;
 
@@ -145,6 +145,7 @@ struct Witness {
     call: Arc<CallInfo>,
     unseen: Option<Unseen>,
     home: Option<PathBuf>,
+    works: Where,
 }
 
 impl Advocate for Witness {
@@ -156,7 +157,9 @@ impl Advocate for Witness {
         };
         match self.unseen.as_ref().is_some_and(moved) {
             true => Checked::Moved,
-            false => looked::check(self.call.input(), &reason.condition, self.home.as_deref(), since),
+            false => {
+                looked::check(self.call.input(), &reason.condition, self.works, self.home.as_deref(), since)
+            }
         }
     }
 }
@@ -308,6 +311,7 @@ impl Cellar {
             call: Arc::clone(call),
             unseen: self.store.unseen.clone(),
             home: self.store.home.clone(),
+            works: if self.bench.ladder.sees_a_part() { Where::Elsewhere } else { Where::Here },
         };
         calls.map(|call| call.map(witness)).collect()
     }
