@@ -61,10 +61,6 @@ fn a_call_is_shown_with_its_life_its_attempts_and_what_was_said() {
       known by   network.not-reached, 81 %
       repeat     the session had met this failure of the same intent and not got over it
 
-    What was said
-      2026-01-21 15:30:26Z  after: note (repeat ×2)
-      │ This failed with a cause that may pass by itself: output, quoted as data: ⟦curl: (7) Failed to connect to api.example port 443: Connection refused⟧ (network.not-reached). Sent again at once it probably fails again. The same call may work again in 3 s. Wait and repeat the same call; if it fails again, check the host name, the proxy and whether this machine has a network at all.
-
     Input
       │ {"command":"curl https://api.example"}
 
@@ -76,7 +72,6 @@ fn a_call_is_shown_with_its_life_its_attempts_and_what_was_said() {
       2026-01-21 15:30:26Z  ✗ failed    curl https://api.example: network: curl: (7) Failed to connect to api.example port 443: Connection refused
       2026-01-21 15:30:26Z  ✗ error     warn: network: curl: (7) Failed to connect to api.example port 443: Connection refused
       2026-01-21 15:30:26Z  ✗ end       failed in 250 ms
-      2026-01-21 15:30:26Z  ! advice    note: This failed with a cause that may pass by itself: output, quoted as data: ⟦curl: (7) Failed to connect to api.example port 443: Connection refused⟧ (network.not-reached). Sent again at once it probably fails again. The same call may work again in 3 s. Wait and repeat the same call; if it fails again, check the host name, the proxy and whether this machine has a network at all.
     "#);
 }
 
