@@ -2,14 +2,13 @@
 //! nothing else, apart from real agents and servers, which are downloaded for CI and for who asks for them.
 
 use std::env;
-use std::io::{BufRead, BufReader};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
 
 use crate::advisories::{self, Advice};
-use crate::{Fault, e2e, faults, generate, licences, load, mcp, project, score};
+use crate::{Fault, accept, e2e, faults, generate, licences, load, mcp, project, score};
 
 /// One thing that must hold.
 struct Step {
@@ -33,9 +32,10 @@ impl From<String> for Held {
 }
 
 /// The cheap ones first: most mistakes are found in the first minute.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "generated pages", run: || generate::check().map(Held::from) },
+    Step { name: "requirements", run: || accept::check().map(Held::from) },
     Step { name: "licences", run: || licences::check().map(Held::from) },
     Step { name: "advisories", run: known_weaknesses },
     Step {
@@ -174,7 +174,7 @@ fn tests() -> Result<Held, Fault> {
     let mut all_passed = true;
     for which in HALVES {
         let (lines, passed) =
-            tee(project::cargo(&[&["test", "--locked", "--no-fail-fast"], which].concat()))?;
+            project::tee(project::cargo(&[&["test", "--locked", "--no-fail-fast"], which].concat()))?;
         summary.extend(lines.into_iter().filter(|line| line.starts_with("test result:")));
         all_passed &= passed;
     }
@@ -192,21 +192,6 @@ fn left_out() -> String {
         true => String::new(),
         false => format!("skipped: those that need {}, which is not installed", missing.join(" and ")),
     }
-}
-
-/// Shows what a command prints while it runs, and returns it with whether it succeeded.
-fn tee(mut command: Command) -> Result<(Vec<String>, bool), Fault> {
-    let (reader, writer) = std::io::pipe()?;
-    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
-    // The command holds our copies of the pipe's end; while they live, the pipe does not end.
-    drop(command);
-    let mut lines = Vec::new();
-    for line in BufReader::new(reader).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
-        println!("{line}");
-        lines.push(line);
-    }
-    Ok((lines, child.wait()?.success()))
 }
 
 fn known_weaknesses() -> Result<Held, Fault> {

@@ -1,4 +1,4 @@
-//! Writes the pages under `docs/` that are made from the tables under `rules/`.
+//! Writes the pages under `docs/` that are made from tables.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 use toml::{Table, Value};
 
-use crate::{Fault, project};
+use crate::{Fault, accept, project};
 
 const MADE_BY: &str = "<!-- Made from rules/ by `cargo xtask gen`; change the tables, not this page. -->";
 
@@ -32,12 +32,13 @@ pub fn check() -> Result<String, Fault> {
     Ok(format!("{} pages up to date", pages.len()))
 }
 
-fn pages() -> Result<[(PathBuf, String); 3], Fault> {
+fn pages() -> Result<[(PathBuf, String); 4], Fault> {
     let docs = project::root().join("docs");
     Ok([
         (docs.join("kinds.md"), kinds()?),
         (docs.join("rules-list.md"), rules_list()?),
         (docs.join("risky.md"), risky()?),
+        (docs.join("requirements.md"), accept::page()?),
     ])
 }
 

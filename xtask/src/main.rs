@@ -4,6 +4,7 @@
 //! asks the judge itself, since nobody could wait for the hours it plays through.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who started them")]
 
+mod accept;
 mod advisories;
 mod bench;
 mod check;
@@ -29,6 +30,7 @@ use lexopt::prelude::*;
 const USAGE: &str = "\
 cargo xtask check [--keep-going] [--agents]
                                       everything that must hold before a change goes in
+cargo xtask accept                    every requirement of docs/requirements.toml, by its test
 cargo xtask score [--corpus FILE]... [--traces DIR]... [--lessons FILE]... [--attacks FILE]...
                   [--binary FILE] [--save DIR] [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
@@ -82,6 +84,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     };
     match &*chore {
         "check" => check::run(args),
+        "accept" => accept::run(args),
         "score" => score::run(args),
         "gen" => generate::run(args),
         "bench" => bench::run(args),

@@ -1,6 +1,6 @@
 //! Where the project lies, and how its programs are built and fed.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, thread};
@@ -62,4 +62,19 @@ pub fn pipe_through(command: &mut Command, input: String) -> Result<String, Faul
         return Err(format!("{command:?} printed nothing ({})", output.status).into());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Shows what a command prints while it runs, and returns it with whether it succeeded.
+pub fn tee(mut command: Command) -> Result<(Vec<String>, bool), Fault> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // The command holds our copies of the pipe's end; while they live, the pipe does not end.
+    drop(command);
+    let mut lines = Vec::new();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        println!("{line}");
+        lines.push(line);
+    }
+    Ok((lines, child.wait()?.success()))
 }

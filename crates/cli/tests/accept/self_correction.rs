@@ -1,0 +1,1 @@
+//! Commands that are checked, corrected and rolled back.
