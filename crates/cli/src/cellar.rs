@@ -1,6 +1,5 @@
 //! The way down to the store: which folder, opened how, judged by what, at what time.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -11,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use unstuck_exec::alive;
 use unstuck_judge::Lang;
 use unstuck_judge::ladder;
-use unstuck_judge::retry::{Dice, Draw, Policy};
+use unstuck_judge::retry::{Dice, Draw};
 use unstuck_store::{
     Bench, Bounds, Entry, Filesystem, Keeper, Kept, Mode, Modes, Patience, ProblemAges, Retention, Root,
     Store, StoreError, Surroundings, Tended,
@@ -252,7 +251,7 @@ impl Cellar {
         Bench {
             ladder: ladder::Settings::of(self.settings.ladder().preset),
             modes: self.modes(),
-            retry: Cow::Borrowed(Policy::built_in()),
+            retry: self.settings.retry_policy(),
             lang: self.lang(),
             hold_max: self.settings.hook().hold_max,
             seal_after: time::span_ms(self.settings.store().seal_after),

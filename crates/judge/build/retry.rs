@@ -110,7 +110,7 @@ fn row(cells: &KindTable) -> String {
     let second = Span(Duration::from_secs(1));
     let minute = Span(Duration::from_secs(60));
     format!(
-        "KindRow {{ retries: {}, most_retries: {}, first_wait: {}, longest_wait: {}, limit_growth: LimitFactor({}), cost: {} }}",
+        "KindRow {{ retries: {}, most_retries: {}, first_wait: {}, longest_wait: {}, limit_growth: LimitFactor({}), cost: {}, is_chosen: false }}",
         cells.retries.map_or(0, |retries| retries.0),
         cells.most_retries.or(cells.retries).map_or(0, |retries| retries.0),
         time(cells.first_wait.unwrap_or(second)),

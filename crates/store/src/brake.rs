@@ -102,7 +102,9 @@ pub(crate) fn pull(
         None => Experience::NONE,
     };
     let end = match &ended.finding {
-        Some(finding) => End::Failed { cost: policy.cost(finding.kind, &past, elapsed) },
+        Some(finding) => {
+            End::Failed { cost: cost(&policy, finding.kind, &past, elapsed, so_far.retries_made) }
+        }
         None => End::Succeeded { healed: healed(&policy, healing, so_far.retries_made) },
     };
     let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
@@ -169,7 +171,8 @@ impl Brakes {
         let series = ask.series.unwrap_or_default();
         let end = match &ended.finding {
             Some(finding) => {
-                End::Failed { cost: policy.cost(finding.kind, &Experience::NONE, series.elapsed) }
+                let (made, none) = (series.retries_made, &Experience::NONE);
+                End::Failed { cost: cost(&policy, finding.kind, none, series.elapsed, made) }
             }
             None => {
                 End::Succeeded { healed: healed(&policy, healing(&policy, &series), series.retries_made) }
@@ -224,9 +227,19 @@ fn healing(policy: &Policy, series: &Series) -> Option<Kind> {
     series.failed_before.filter(|kind| series.retries_made > 0 && policy.row(*kind).retries > 0)
 }
 
+/// What a failure costs. As many retries as a person chose are one call with its first attempt, and no storm.
+fn cost(policy: &Policy, kind: Kind, past: &Experience, elapsed: Duration, retries_made: u8) -> u32 {
+    match retries_made > 0 && policy.row(kind).is_chosen {
+        true => 0,
+        false => policy.cost(kind, past, elapsed),
+    }
+}
+
 /// What failures had cost that a success makes up for.
 fn healed(policy: &Policy, healing: Option<Kind>, retries_made: u8) -> u32 {
-    healing.map_or(0, |kind| policy.row(kind).cost).saturating_mul(retries_made.into())
+    let Some(row) = healing.map(|kind| policy.row(kind)) else { return 0 };
+    let counted = if row.is_chosen { retries_made.min(1) } else { retries_made };
+    row.cost.saturating_mul(counted.into())
 }
 
 /// What the policy says, as whoever runs the call hears it.

@@ -17,8 +17,8 @@ use crate::editor;
 use crate::exit::{CommandError, ExitStatus, NoPlace};
 use crate::nearest::nearest;
 use crate::settings::{
-    Around, Folder, Key, Layer, Project, SetAlert, Setting, Settings, SettingsError, StateDir, Time, Value,
-    WrittenAgent, harmless, harmless_path, quoted,
+    Around, Folder, Key, Layer, Project, RetryCell, SetAlert, Setting, Settings, SettingsError, StateDir,
+    Time, Value, WrittenAgent, harmless, harmless_path, quoted,
 };
 use crate::ui::Ui;
 
@@ -150,6 +150,15 @@ impl Shown {
         }
     }
 
+    fn of_retry(cell: &RetryCell) -> Shown {
+        Shown {
+            key: cell.name(),
+            value: json!(cell.value()),
+            layer: cell.layer,
+            source: cell.place.to_string(),
+        }
+    }
+
     /// Whether the layer says all there is to say about where it was set.
     fn is_told_by_layer(&self) -> bool {
         self.source == self.layer.word()
@@ -256,7 +265,9 @@ fn show(ui: &mut Ui, settings: &Settings, as_json: bool) -> Result<ExitStatus, C
     let (alerts, lang) = (settings.alerts(), ui.lang());
     let mut rows = Vec::new();
     let agents = settings.agents();
-    for shown in plain.chain(alerts.iter().map(Shown::of_alert)).chain(agents.iter().map(Shown::of_agent)) {
+    let named = alerts.iter().map(Shown::of_alert).chain(agents.iter().map(Shown::of_agent));
+    let cells = settings.retry_cells().into_iter().map(Shown::of_retry);
+    for shown in plain.chain(named).chain(cells) {
         if as_json {
             ui.json(&shown)?;
             continue;
@@ -316,6 +327,21 @@ fn explain(ui: &mut Ui, settings: &Settings, name: &str, as_json: bool) -> Resul
                 let title = match ui.lang() {
                     Lang::En => "a program for `unstuck agent`",
                     Lang::Zh => "`unstuck agent` 的程序",
+                };
+                let text = explained_entry(&shown, title, ui.lang());
+                ui.say(&text)?;
+            }
+        }
+        return Ok(ExitStatus::Success);
+    }
+    if let Some(cell) = settings.retry_cells().into_iter().find(|cell| cell.name() == name) {
+        let shown = Shown::of_retry(cell);
+        match as_json {
+            true => ui.json(&shown)?,
+            false => {
+                let title = match ui.lang() {
+                    Lang::En => "a cell of the table of retries and waits",
+                    Lang::Zh => "重试次数与等待时间表中的一格",
                 };
                 let text = explained_entry(&shown, title, ui.lang());
                 ui.say(&text)?;
@@ -409,6 +435,9 @@ fn explained(key: Key, settings: &Settings, lang: Lang) -> String {
 /// An alert or an agent, field by field.
 fn explained_entry(shown: &Shown, title: &str, lang: Lang) -> String {
     let mut text = format!("{}: {}\n", shown.key, harmless(title));
+    if let Json::String(value) = &shown.value {
+        let _ = writeln!(text, "  {:<12} {}", "value", harmless(value));
+    }
     if let Json::Object(fields) = &shown.value {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "say") {
             let value = value.as_str().map_or_else(|| value.to_string(), harmless);

@@ -126,6 +126,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &McpArgs) -> Result<ExitSt
         checks: settings.check && !args.no_check,
         believes_hints: settings.trust_hints && !args.distrust_hints,
         retries: args.retries,
+        cells: cellar.settings.retry_cells().iter().map(|cell| cell.text()).collect(),
         limit: args.timeout,
         deadline: args.deadline,
         agents,

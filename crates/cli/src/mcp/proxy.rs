@@ -59,6 +59,8 @@ pub(crate) struct Terms {
     /// Is a server believed that says a tool only looks, or may be called twice?
     pub(crate) believes_hints: bool,
     pub(crate) retries: Option<u8>,
+    /// Cells of the table of retries and waits, each as a policy file.
+    pub(crate) cells: Vec<String>,
     pub(crate) limit: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) agents: Agents,
@@ -270,6 +272,10 @@ impl Proxy {
             .partial_view();
         for (tool, mode) in &terms.modes {
             policy = policy.mode_of(tool, *mode);
+        }
+        for cell in &terms.cells {
+            // One that does not fit was told when the settings were read.
+            policy = policy.clone().overlaid(cell).unwrap_or(policy);
         }
         if let Some(retries) = terms.retries {
             policy = policy.retries(retries);

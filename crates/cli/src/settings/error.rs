@@ -38,6 +38,8 @@ pub(crate) enum SettingsError {
     AlertOutsideFile { place: Place },
     #[error("{place}: agent {}: {what}", quoted(name))]
     Agent { place: Place, name: String, what: Box<EntryMistake> },
+    #[error("{place}: {}: {what}", quoted(name))]
+    Retry { place: Place, name: String, what: String },
     #[error("{place}: agents are set in the user's or the system's file only")]
     AgentOutsideFile { place: Place },
     #[error("--set wants KEY=VALUE, not {}", quoted(written))]
@@ -121,6 +123,7 @@ impl SettingsError {
             SettingsError::Agent { place, name, what } => {
                 format!("{place}：智能体 {}：{}", quoted(name), what.words(Lang::Zh))
             }
+            SettingsError::Retry { place, name, what } => format!("{place}：{}：{what}", quoted(name)),
             SettingsError::AgentOutsideFile { place } => {
                 format!("{place}：智能体只能写在用户或系统的文件中")
             }
@@ -159,6 +162,7 @@ impl SettingsError {
             | SettingsError::Alert { .. }
             | SettingsError::AlertOutsideFile { .. }
             | SettingsError::Agent { .. }
+            | SettingsError::Retry { .. }
             | SettingsError::AgentOutsideFile { .. }
             | SettingsError::NoAssignment { .. } => None,
         }
@@ -179,6 +183,7 @@ impl SettingsError {
             | SettingsError::Alert { place, .. }
             | SettingsError::AlertOutsideFile { place }
             | SettingsError::Agent { place, .. }
+            | SettingsError::Retry { place, .. }
             | SettingsError::AgentOutsideFile { place } => match place {
                 Place::InFile { path, .. } => path == file,
                 Place::BuiltIn | Place::Variable(_) | Place::Flag => false,

@@ -11,6 +11,7 @@ mod key;
 mod layer;
 mod path_patterns;
 mod quoted;
+mod retry_cells;
 mod rewrite_rows;
 mod sections;
 mod tools;
@@ -22,9 +23,11 @@ mod written_alert;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use unstuck_judge::retry::Policy;
 use unstuck_store::AlertRule;
 
 pub(crate) use around::{Around, config_folder};
@@ -33,6 +36,7 @@ pub(crate) use error::SettingsError;
 pub(crate) use key::{Key, Project};
 pub(crate) use layer::{Layer, Place};
 pub(crate) use quoted::{harmless, harmless_path, quoted};
+pub(crate) use retry_cells::RetryCell;
 pub(crate) use sections::{
     Attended, Filesystem, HookSettings, Mode, OutputSettings, People, Protect, RewriteMode, RewriteSettings,
     StateDir, VaultSettings,
@@ -54,6 +58,8 @@ pub(crate) struct Settings {
     alerts: Alerts,
     /// The stronger layer last.
     agents: Vec<WrittenAgent>,
+    /// The stronger layer last.
+    retry: Vec<RetryCell>,
     state_folder: Option<PathBuf>,
 }
 
@@ -94,8 +100,13 @@ impl Settings {
     /// Loads all layers and leaves out what is wrong. For hooks, which may not fail, and for whoever mends a file.
     pub(crate) fn load_leniently(around: &Around, flags: &[String]) -> (Settings, Vec<SettingsError>) {
         let state_folder = around.state_folder.clone();
-        let mut settings =
-            Settings { values: Vec::new(), alerts: Alerts::BuiltIn, agents: Vec::new(), state_folder };
+        let mut settings = Settings {
+            values: Vec::new(),
+            alerts: Alerts::BuiltIn,
+            agents: Vec::new(),
+            retry: Vec::new(),
+            state_folder,
+        };
         let mut mistakes = Vec::new();
         let mut alerts = Vec::new();
         let home = around.home.as_deref();
@@ -123,6 +134,7 @@ impl Settings {
 
     fn take(&mut self, layer: Layer, written: Written, mistakes: &mut Vec<SettingsError>) {
         mistakes.extend(written.mistakes);
+        self.retry.extend(written.retry);
         for (key, value, place) in written.values {
             match self.refusal(layer, key, &value, &place) {
                 Some(refusal) => mistakes.push(refusal),
@@ -218,6 +230,29 @@ impl Settings {
     pub(crate) fn agents(&self) -> Vec<WrittenAgent> {
         let names: BTreeSet<&str> = self.agent_names().collect();
         names.into_iter().filter_map(|name| self.agent(name)).collect()
+    }
+
+    /// The cells of the table of retries and waits that are set, each once, the strongest layer's.
+    pub(crate) fn retry_cells(&self) -> Vec<&RetryCell> {
+        let is_last = |at: usize, cell: &RetryCell| {
+            !self.retry[at + 1..].iter().any(|stronger| stronger.name() == cell.name())
+        };
+        self.retry.iter().enumerate().filter(|(at, cell)| is_last(*at, cell)).map(|(_, cell)| cell).collect()
+    }
+
+    /// The table of retries and waits with all that is set of it, and of single agents.
+    pub(crate) fn retry_policy(&self) -> Cow<'static, Policy> {
+        let mut policy = Cow::Borrowed(Policy::built_in());
+        for cell in &self.retry {
+            // One that does not fit was told when it was read.
+            if let Ok(laid_over) = policy.overlaid(&cell.text()) {
+                policy = Cow::Owned(laid_over);
+            }
+        }
+        for (agent, retries) in self.agents.iter().filter_map(|agent| Some((&agent.name, agent.retries?))) {
+            policy = Cow::Owned(policy.into_owned().with_agent(agent, retries));
+        }
+        policy
     }
 
     /// All alerts, those that are switched off as well.

@@ -14,6 +14,7 @@ use super::error::{Misfit, SettingsError, Wanted};
 use super::key::Key;
 use super::layer::{Layer, Place};
 use super::quoted::harmless;
+use super::retry_cells::{self, RetryCell};
 use super::value::{Shape, Value};
 use super::written_agent::WrittenAgent;
 use super::written_alert::WrittenAlert;
@@ -28,6 +29,7 @@ pub(crate) struct Written {
     pub(crate) values: Vec<(Key, Value, Place)>,
     pub(crate) alerts: Vec<WrittenAlert>,
     pub(crate) agents: Vec<WrittenAgent>,
+    pub(crate) retry: Vec<RetryCell>,
     pub(crate) mistakes: Vec<SettingsError>,
 }
 
@@ -43,6 +45,11 @@ impl Text<'_> {
             Some(path) => Place::in_text(path.to_owned(), self.text, at),
             None => Place::BuiltIn,
         }
+    }
+
+    /// A part of it, as it is written.
+    pub(super) fn at(&self, span: std::ops::Range<usize>) -> &str {
+        self.text.get(span).unwrap_or_default()
     }
 }
 
@@ -81,6 +88,7 @@ impl Written {
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("alert", value) => written.take_alerts(text, layer, at, value),
                 ("agent", value) => written.take_agents(text, layer, at, value),
+                (retry_cells::SECTION, DeValue::Table(table)) => written.take_retry(text, layer, at, table),
                 (section, DeValue::Table(table)) if Key::is_section(section) => {
                     let mut entries: Vec<_> = table.iter().collect();
                     entries.sort_unstable_by_key(|(name, _)| name.span().start);
@@ -100,7 +108,11 @@ impl Written {
                 }
                 (name, _) => {
                     let place = text.place(at);
-                    let sections = Key::ALL.iter().map(|key| key.row().section()).chain(["alert", "agent"]);
+                    let sections = Key::ALL.iter().map(|key| key.row().section()).chain([
+                        "alert",
+                        "agent",
+                        retry_cells::SECTION,
+                    ]);
                     let section = nearest(name, sections).map(|section| format!("[{section}]"));
                     let nearest = match value.get_ref() {
                         DeValue::Table(_) | DeValue::Array(_) => section,
@@ -202,6 +214,23 @@ impl Written {
         }
     }
 
+    /// Retries and waits. They bear on all that runs here, so a project does not say them.
+    fn take_retry(&mut self, text: &Text<'_>, layer: Layer, at: usize, table: &DeTable<'_>) {
+        if layer == Layer::Project {
+            let name = retry_cells::SECTION.to_owned();
+            self.mistakes.push(SettingsError::NotForProjects { place: text.place(at), name });
+            return;
+        }
+        RetryCell::in_table(text, layer, table).into_iter().for_each(|cell| self.take_cell(cell));
+    }
+
+    fn take_cell(&mut self, cell: Result<RetryCell, SettingsError>) {
+        match cell {
+            Ok(cell) => self.retry.push(cell),
+            Err(mistake) => self.mistakes.push(mistake),
+        }
+    }
+
     /// What variables set. An empty one counts as not set, as everywhere.
     pub(crate) fn in_environment(around: &Around) -> Written {
         let mut written = Written::default();
@@ -229,6 +258,9 @@ impl Written {
                 }
                 Some((name, _)) if name == "agent" || name.starts_with("agent.") => {
                     written.mistakes.push(SettingsError::AgentOutsideFile { place: Place::Flag });
+                }
+                Some((name, value)) if name.split('.').next() == Some(retry_cells::SECTION) => {
+                    written.take_cell(RetryCell::in_flag(name, value));
                 }
                 Some((name, value)) => written.take(name, Found::Bare(value), Place::Flag, home),
                 None => written.mistakes.push(SettingsError::NoAssignment { written: flag.clone() }),

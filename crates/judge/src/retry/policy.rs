@@ -9,7 +9,7 @@ use super::backoff::{Backoff, Jitter};
 use super::breaker::BreakerRules;
 use super::budget::BudgetRules;
 use super::experience::YieldRules;
-use super::file::{self, JitterWord, PolicyError, Retries};
+use super::file::{self, JitterWord, MOST_RETRIES, PolicyError, Retries};
 use crate::kind::Kind;
 
 include!(concat!(env!("OUT_DIR"), "/retry.rs"));
@@ -29,6 +29,16 @@ pub struct KindRow {
     pub limit_growth: LimitFactor,
     /// What a failure of this kind takes from the budget.
     pub cost: u32,
+    /// A person chose the number: then all attempts at one call count as one failure, so that neither budget nor breaker ends them.
+    pub is_chosen: bool,
+}
+
+impl KindRow {
+    /// Sets the number that a person chose.
+    fn choose(&mut self, retries: u8, most: u8) {
+        self.is_chosen |= self.retries != retries;
+        (self.retries, self.most_retries) = (retries, most);
+    }
 }
 
 /// A factor for a time limit, in thousandths.
@@ -120,9 +130,10 @@ impl Policy {
             })?;
             let row = &mut policy.kinds[kind as usize];
             // Whoever says how many there are does not want more of them.
-            let most = cells.most_retries.or(cells.retries);
-            set(&mut row.retries, cells.retries.map(|retries| retries.0));
-            set(&mut row.most_retries, most.map(|retries| retries.0));
+            match cells.retries {
+                Some(retries) => row.choose(retries.0, cells.most_retries.unwrap_or(retries).0),
+                None => set(&mut row.most_retries, cells.most_retries.map(|retries| retries.0)),
+            }
             set(&mut row.first_wait, cells.first_wait.map(|span| span.0));
             set(&mut row.longest_wait, cells.longest_wait.map(|span| span.0));
             set(&mut row.limit_growth, cells.limit_growth.map(|growth| LimitFactor(growth.0)));
@@ -162,9 +173,15 @@ impl Policy {
     pub fn with_retries(&self, retries: u8) -> Policy {
         let mut policy = self.clone();
         for row in policy.kinds.iter_mut().filter(|row| row.retries > 0) {
-            (row.retries, row.most_retries) = (retries, retries);
+            row.choose(retries, retries);
         }
         policy
+    }
+
+    /// Returns the same policy with this many retries for calls of an agent.
+    pub fn with_agent(mut self, agent: &str, retries: u8) -> Policy {
+        limit(&mut self.agents, agent, Retries(retries.min(MOST_RETRIES)));
+        self
     }
 
     /// Returns the row of a kind.
@@ -258,6 +275,7 @@ mod tests {
         assert_eq!((policy.jitter, policy.row(Kind::Network).retries), (Jitter::Full, 4));
         assert_eq!(policy.row(Kind::Network).first_wait, Duration::from_secs(3));
         assert_eq!(policy.row(Kind::Timeout), BUILT_IN.row(Kind::Timeout));
+        assert_eq!([Kind::Network, Kind::Timeout].map(|kind| policy.row(kind).is_chosen), [true, false]);
     }
 
     #[test]
