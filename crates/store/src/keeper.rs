@@ -24,6 +24,7 @@ use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
 use crate::standing;
 use crate::store::Store;
+use crate::tool_errors;
 
 /// How many waiting lines one short process takes in.
 const AT_ONCE: usize = 200;
@@ -425,6 +426,11 @@ impl<'a> Keeper<'a> {
             Some(store) => store.write_tool_errors(session).map(|_| ()),
             None => Ok(()),
         }
+    }
+
+    /// Is there a file with the failures of a session, which a success may change?
+    pub fn has_tool_errors(&self, session: &str) -> bool {
+        self.store.as_ref().is_some_and(|store| tool_errors::exists(store.root(), session))
     }
 
     /// What the spool alone tells, where no database may be used: a store that is gone when it is dropped.

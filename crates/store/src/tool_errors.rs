@@ -22,7 +22,7 @@ const NAME_MAX: usize = 100;
 const NAME_KEPT: usize = 80;
 const FILE: &str = "tool-errors.json";
 
-/// One call that failed in a session, however often.
+/// One call whose last attempts in a session failed. A success of the same call removes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError {
     /// The tool.
@@ -31,9 +31,9 @@ pub struct ToolError {
     pub input_hash: String,
     /// What showed the cause the last time; the kind where nothing did.
     pub error: String,
-    /// How often it failed.
+    /// How often it failed in a row.
     pub count: u64,
-    /// When first.
+    /// When the first of these was.
     pub first_at: u64,
     /// When last.
     pub last_at: u64,
@@ -51,7 +51,7 @@ struct StoredToolError<'e> {
 }
 
 impl Store {
-    /// The failed calls of a session, in the order in which they first failed. `None` where there is no such session.
+    /// The calls of a session that have failed since they last succeeded, in the order in which they first did. `None` where there is no such session.
     pub fn tool_errors(&self, session: &str) -> Result<Option<Vec<ToolError>>, StoreError> {
         let found = session::number(&self.connection, session).map_err(self.wrong())?;
         found.map(|number| of(&self.connection, number).map_err(self.wrong())).transpose()
@@ -90,11 +90,16 @@ impl Store {
     }
 }
 
-/// The failed calls of a session by its number.
+/// The calls that failed since they last succeeded, of a session by its number.
 pub(crate) fn of(connection: &Connection, session: i64) -> Result<Vec<ToolError>, rusqlite::Error> {
     let sql = "SELECT tool, call_print, count(*), min(coalesce(ended_at, asked_at)), max(coalesce(ended_at, asked_at)),
                       max(id)
-               FROM call WHERE session = ?1 AND state = 'failed' GROUP BY call_print ORDER BY min(id)";
+               FROM call AS failed
+               WHERE session = ?1 AND state = 'failed' AND NOT EXISTS (
+                   SELECT 1 FROM call AS well
+                   WHERE well.session = ?1 AND well.call_print = failed.call_print AND well.state = 'completed'
+                     AND well.id > failed.id)
+               GROUP BY call_print ORDER BY min(id)";
     let mut statement = connection.prepare_cached(sql)?;
     let mut last = connection.prepare_cached(
         "SELECT coalesce(nullif(evidence, ''), kind, outcome, '') FROM call

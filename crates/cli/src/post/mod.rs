@@ -212,7 +212,7 @@ impl<'a> Post<'a> {
             }
         }
         let report = Some(report).filter(|report| report.diagnosis.ok() != Some(true));
-        if self.tool_errors && report.is_some() {
+        if self.tool_errors && (report.is_some() || self.desk.keeper.has_tool_errors(&session)) {
             self.write_tool_errors(&session);
         }
         Told { report, ..Told::only(answer) }
