@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Upshot, words};
+use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Track, Upshot, words};
 use unstuck_judge::retry::{Policy, Seen};
 use unstuck_judge::{Lang, Outcome};
 use unstuck_wire::clean::Clean;
@@ -324,7 +324,9 @@ impl Clerk<'_> {
             let kind = decision.reason.as_ref().map(|reason| reason.kind);
             decision.rung == Rung::Note && found.attempt > 1 && kind.is_some_and(words::explains_itself)
         });
-        said.text = said.text.take().filter(|_| !is_old_news).map(|text| self.with_advice(&text, ended));
+        let earlier = self.earlier_errors(session, asked, said)?;
+        let text = said.text.take().filter(|_| !is_old_news);
+        said.text = text.map(|text| self.with_advice(&text, earlier.as_deref(), ended));
         if let Some(untold) = found.untold.as_ref().filter(|_| !self.late) {
             said.text = Some(words::joined([Some(&**untold), said.text.as_deref()]));
         }
@@ -653,13 +655,33 @@ impl Clerk<'_> {
     }
 
     /// What the ladder says, and when the same call may work again, and what may help, as far as there is room.
-    fn with_advice(&self, text: &str, ended: &Ended) -> String {
+    /// The errors that the same call had before, where a hint is given about it.
+    fn earlier_errors(
+        &self,
+        session: i64,
+        asked: &Asked,
+        said: &Said,
+    ) -> Result<Option<String>, rusqlite::Error> {
+        let decision = said.decision.as_ref().filter(|decision| decision.rung >= Rung::Hint);
+        let reason = decision.and_then(|decision| decision.reason.as_ref());
+        match reason.filter(|reason| matches!(reason.track, Track::Repeat | Track::Variant)) {
+            Some(reason) => {
+                let errors = self.other_errors(session, asked, &reason.line)?;
+                Ok(words::earlier_errors(&errors, self.bench.lang))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn with_advice(&self, text: &str, earlier: Option<&str>, ended: &Ended) -> String {
         let mut said = text.to_owned();
         let again = ended
             .again_after
             .filter(|wait| *wait > 0)
             .map(|wait| words::possible_again(Duration::from_millis(wait), self.bench.lang));
-        for sentence in again.iter().map(String::as_str).chain(ended.advice.iter().map(|advice| &**advice)) {
+        for sentence in
+            earlier.into_iter().chain(again.as_deref()).chain(ended.advice.iter().map(|advice| &**advice))
+        {
             if said.chars().count() + 1 + sentence.chars().count() <= SAID_MAX {
                 said = words::joined([Some(&*said), Some(sentence)]);
             }

@@ -27,6 +27,8 @@ pub(crate) const UNPROTECTED: &str = "unprotected";
 const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
 /// So many of the latest calls of other sessions are read, to see what they changed.
 const OTHERS: usize = 50;
+/// So many of the latest failures of a call are read, to name the errors it had.
+const FAILURES_READ: u32 = 12;
 /// So many false alarms of a rule are no accident.
 const ALARMS: i64 = 2;
 /// A rule of which this part of all refusals was wrong only speaks.
@@ -163,8 +165,15 @@ impl Clerk<'_> {
         let own_help = self.last_advice(session, asked)?;
         let help = suggestion.or(own_help).map(Clean::into_string).or_else(|| reason.remedy(lang));
         let way_out = words::way_out(&key, lang);
+        let earlier = words::earlier_errors(&self.other_errors(session, asked, &reason.line)?, lang);
         let refusal = words::refusal(reason, lang);
-        let refused = words::joined([Some(&*refusal), help.as_deref(), tried.as_deref(), Some(&way_out)]);
+        let refused = words::joined([
+            Some(&*refusal),
+            help.as_deref(),
+            tried.as_deref(),
+            earlier.as_deref(),
+            Some(&way_out),
+        ]);
         said.text = Some(match is_halted {
             true => words::joined([Some(&*words::halted(&asked.label, lang)), Some(&refused)]),
             false => refused,
@@ -233,6 +242,28 @@ impl Clerk<'_> {
         let verdict: Option<serde_json::Value> = verdict.and_then(|text| serde_json::from_str(&text).ok());
         let first = verdict.as_ref().and_then(|verdict| verdict["recommendations"][0].as_str());
         Ok(first.map(|text| Clean::stored(text.to_owned())))
+    }
+
+    /// The other errors with which the same call failed since it last went well, the latest first.
+    pub(crate) fn other_errors(
+        &self,
+        session: i64,
+        asked: &Asked,
+        line: &str,
+    ) -> Result<Vec<String>, rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(LAST_ERRORS)?;
+        let mut rows = statement.query((session, asked.call_print.as_str(), FAILURES_READ))?;
+        let mut found: Vec<String> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (state, evidence): (String, String) = (row.get(0)?, row.get(1)?);
+            if state != "failed" {
+                break;
+            }
+            if !evidence.is_empty() && evidence != line && !found.contains(&evidence) {
+                found.push(evidence);
+            }
+        }
+        Ok(found)
     }
 
     /// How long it is until the same call can work again, where it passes by itself and nothing moved since.
@@ -388,6 +419,10 @@ const OTHERS_SINCE: &str = "SELECT call.call_print = ?3, call.tool, call_text.in
 const LAST_VERDICT: &str = "SELECT verdict FROM call JOIN call_text ON call_text.call = call.id
     WHERE session = ?1 AND call_print = ?2 AND state = 'failed' ORDER BY call.id DESC LIMIT 1";
 
+/// How the same call ended the last times, with the line that shows the cause.
+const LAST_ERRORS: &str = "SELECT state, evidence FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND call_print = ?2 AND state IN ('failed', 'completed') ORDER BY call.id DESC LIMIT ?3";
+
 /// Refusals of the same call since which nothing has moved.
 const REFUSED_BEFORE: &str = "SELECT id, charge FROM call
     WHERE session = ?1 AND call_print = ?2 AND state = 'denied' AND world = ?3 AND charge IS NOT NULL
@@ -462,7 +497,7 @@ mod tests {
     #[test]
     fn what_a_hook_asks_about_refusals_goes_through_an_index() {
         let connection = database::in_memory().unwrap();
-        for sql in [LAST_FAILURE, REFUSED_BEFORE, LAST_VERDICT] {
+        for sql in [LAST_FAILURE, REFUSED_BEFORE, LAST_VERDICT, LAST_ERRORS] {
             let plan = database::plan(&connection, sql);
             assert!(plan.contains("SEARCH call USING INDEX call_by_print (session="), "{sql}: {plan}");
             assert!(!plan.contains("SCAN"), "{sql}: {plan}");

@@ -10,6 +10,8 @@ use crate::kind::Kind;
 
 /// Lists longer than this are cut: they are there to compare, not to keep.
 const LISTED: usize = 16;
+/// Failures of a cause that passes by itself belong together if no more calls lie between them.
+const RECENT: u32 = 10;
 /// So many causes of one call are told apart.
 const CAUSES: usize = 8;
 
@@ -63,8 +65,10 @@ impl Clerk<'_> {
         if preset::goes_with_approach(fault.kind) {
             said = said.or_stronger(self.strike(sight.approach, Track::Approach, fault));
         }
+        // A host that cannot be reached stops other programs as well, and may be reached at any time.
+        let roots_track = if fault.kind == Kind::Network { Track::Spread } else { Track::Root };
         for root in fault.roots.iter().take(LISTED) {
-            said = said.or_stronger(self.strike(*root, Track::Root, fault));
+            said = said.or_stronger(self.strike(*root, roots_track, fault));
         }
         if preset::spreads(fault.kind) {
             said = said.or_stronger(self.strike(fault.cause, Track::Spread, fault));
@@ -81,7 +85,11 @@ impl Clerk<'_> {
         let counts_calls = is_call && self.settings.counts_calls();
         let is_known =
             |known: &&Known| known.cause == fault.cause || is_call && known.causes.contains(&fault.cause);
-        let same = here.filter(|known| counts_calls || is_known(known));
+        let is_recent = |known: &&Known| {
+            let passes = track == Track::Spread && fault.firmness == Firmness::Patient;
+            !passes || standing.tick.saturating_sub(known.at) <= RECENT
+        };
+        let same = here.filter(|known| counts_calls || is_known(known)).filter(is_recent);
         let parallel = same.is_some_and(|known| known.by.round.is_shared_with(self.moment.round));
         let stranger = same.is_some_and(|known| known.by.agent != self.moment.agent);
         // Counters are not shared: another agent that runs into a known failure does not make it worse.
@@ -92,10 +100,16 @@ impl Clerk<'_> {
             Some(known) => known.strikes.saturating_add(more),
             None => 1,
         };
-        let mut causes: Vec<Print> = here.map(|known| known.causes.clone()).unwrap_or_default();
-        causes.retain(|cause| *cause != fault.cause);
-        causes.push(fault.cause);
+        // What stops different calls is counted by calls, not by how often one of them is made.
+        let by_calls = track == Track::Spread;
+        let listed = if by_calls { same } else { here };
+        let latest = if by_calls { self.sight.exact } else { fault.cause };
+        let mut causes: Vec<Print> = listed.map(|known| known.causes.clone()).unwrap_or_default();
+        let is_same_call = by_calls && causes.contains(&latest);
+        causes.retain(|cause| *cause != latest);
+        causes.push(latest);
         causes.drain(..causes.len().saturating_sub(CAUSES));
+        let count = if by_calls { u32::try_from(causes.len()).unwrap_or(u32::MAX) } else { strikes };
         let helped = same.is_some_and(|known| standing.world.could_help(known, preset::matters(known.kind)));
         let asked_by_user = same.is_some_and(|known| known.turn != standing.turn);
         let waited = self.sight.waits || same.is_some_and(|known| standing.world.waited > known.at);
@@ -107,11 +121,15 @@ impl Clerk<'_> {
             || asked_by_user && strikes <= 2;
         let limits = self.limits(track, fault.firmness, fault.kind);
         let said = same.map_or(Said::NOTHING, |known| known.said);
-        let rung = match limits.word(strikes, said.told) {
-            _ if alive => Rung::Observe,
+        let rung = match limits.word(count, said.told) {
+            _ if alive || is_same_call => Rung::Observe,
             rung if calm => news(rung.min(Rung::Note), said),
             // Every third attempt is worth a word, unless time alone may mend it.
-            rung if strikes.is_multiple_of(3) && fault.firmness != Firmness::Patient => rung,
+            rung if count.is_multiple_of(3)
+                && (track == Track::Spread || fault.firmness != Firmness::Patient) =>
+            {
+                rung
+            }
             rung => news(rung, said),
         };
         let known = Known {
@@ -142,7 +160,7 @@ impl Clerk<'_> {
             rung,
             Reason {
                 track,
-                count: strikes,
+                count,
                 kind: fault.kind,
                 rule: fault.rule.clone(),
                 line: fault.line.clone(),

@@ -164,7 +164,7 @@ pub struct Known {
     pub attempt: String,
     /// How often it failed in a row, with whatever cause.
     pub failures: u32,
-    /// The causes it failed with in a row, the latest last.
+    /// The causes it failed with in a row, the latest last; under a cause that stops different calls, those calls.
     pub causes: Vec<Print>,
     /// The host itself said that it failed.
     pub proven: bool,

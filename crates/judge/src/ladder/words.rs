@@ -17,6 +17,8 @@ include!(concat!(env!("OUT_DIR"), "/ladder-texts.rs"));
 const ROWS: usize = 10;
 /// How many attempts a refusal names.
 const ATTEMPTS: usize = 3;
+/// How many earlier errors of a call are named.
+const ERRORS: usize = 2;
 /// How many failures are told again after a conversation was shortened.
 const REMINDED: usize = 5;
 /// A failure that lies more calls back than this is not what a person is asked about.
@@ -83,9 +85,15 @@ pub fn halted(label: &str, lang: Lang) -> String {
 }
 
 impl Decision {
-    /// Is it time for a person to know what was tried? So it is with every third failure of one cause.
+    /// Is it time for a person to know what was tried? So it is with every third failure of one cause, but not where one call
+    /// is sent again until its cause has passed.
     pub fn is_for_a_person(&self) -> bool {
-        self.reason.as_ref().is_some_and(|reason| strike(reason, self.rung) == Some("strike.3"))
+        let waits = |reason: &Reason| {
+            let is_one_call = matches!(reason.track, Track::Repeat | Track::Variant);
+            is_one_call && reason.kind.row().category == "temporary"
+        };
+        let is_third = |reason: &&Reason| strike(reason, self.rung) == Some("strike.3");
+        self.reason.as_ref().filter(is_third).is_some_and(|reason| !waits(reason))
     }
 }
 
@@ -123,6 +131,13 @@ pub fn stopped_unasked(reason: &Reason, lang: Lang) -> String {
     text.replace("{count}", &reason.count.to_string())
         .replace("{rule}", &reason.charge())
         .replace("{line}", &quoted(&reason.line, lang))
+}
+
+/// The errors that the same call had before this one, the latest first; nothing where there were none.
+pub fn earlier_errors(lines: &[String], lang: Lang) -> Option<String> {
+    let lines: Vec<String> = lines.iter().take(ERRORS).map(|line| fenced(line)).collect();
+    let text = text_of("errors.earlier", lang).filter(|_| !lines.is_empty())?;
+    Some(text.replace("{lines}", &lines.join(", ")))
 }
 
 /// When the same call may work again.

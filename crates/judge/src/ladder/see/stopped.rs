@@ -41,7 +41,30 @@ pub(super) fn roots(sight: &Sight, call: &Call, diagnosis: &Diagnosis, line: &st
     if diagnosis.kind == Kind::Conflict && sight.creates {
         roots.extend(in_the_way(call));
     }
+    if diagnosis.kind == Kind::Network {
+        roots.extend(host(&sight.label, line).map(|host| Print::of(&["host", &host])));
+    }
     roots
+}
+
+/// The machine that a call names and its error repeats; not this one, where what is asked for may just be starting.
+fn host(label: &str, line: &str) -> Option<String> {
+    let line = line.to_lowercase();
+    let is_name = |host: &str| {
+        let is_part = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '-');
+        host.contains('.') && host.len() > 3 && host.chars().all(is_part)
+    };
+    let of_word = |word: &str| -> String {
+        let word = word.trim_matches(|sign| "\"'`,;()".contains(sign));
+        let rest = word.split_once("://").map_or(word, |(_, rest)| rest);
+        let rest = rest.split(['/', '?']).next().unwrap_or_default();
+        let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        rest.split(':').next().unwrap_or_default().to_lowercase()
+    };
+    let mut hosts = label.split_whitespace().map(of_word);
+    hosts.find(|host| {
+        is_name(host) && !host.starts_with("127.") && host != "0.0.0.0" && line.contains(host.as_str())
+    })
 }
 
 fn program(name: &str) -> Print {
