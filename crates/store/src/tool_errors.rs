@@ -223,6 +223,9 @@ mod tests {
         sample.failed(2, 1, 20, "e2", "");
         sample.failed(3, 1, 30, "e1", "last words");
         sample.succeeded(4, 1, 40);
+        sample.failed(5, 1, 50, "e3", "over by now");
+        sample.succeeded(6, 1, 60);
+        sample.sql("UPDATE call SET call_print = 'p:e3' WHERE id = 6");
         let path = sample.store.write_tool_errors("s/1").unwrap().unwrap();
         assert_eq!(path, sample.root.sessions().join("s%2F1").join("tool-errors.json"));
         let text = fs::read_to_string(&path).unwrap();

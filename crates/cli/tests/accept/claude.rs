@@ -1,30 +1,30 @@
 //! Claude Code as far as its hooks go: a payload before and after each call, each to a process of its own, and it obeys the answers.
 
-use std::cell::Cell;
 use std::fmt;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::world::{Said, World};
 
-/// A machine with these settings, as lines of TOML.
+/// A machine with these settings, as lines of TOML, and a project folder `app`.
 pub(crate) fn machine(settings: &str) -> World {
-    World::empty().with("config/unstuck/config.toml", settings)
+    World::empty().with("config/unstuck/config.toml", settings).with("app/.keep", "")
 }
 
 /// A busy moment is no reason for a hook to fall silent.
 const PATIENCE: [(&str, &str); 3] = [
-    ("UNSTUCK_HOOK_DEADLINE_BEFORE", "20s"),
+    ("UNSTUCK_HOOK_DEADLINE_BEFORE", "10s"),
     ("UNSTUCK_HOOK_DEADLINE_AFTER", "60s"),
-    ("UNSTUCK_STORE_WAIT_BEFORE", "20s"),
+    ("UNSTUCK_STORE_WAIT_BEFORE", "10s"),
 ];
 
 /// One session of it.
 pub(crate) struct Claude<'a> {
     world: &'a World,
     session: String,
-    calls: Cell<u32>,
+    calls: AtomicU32,
     /// Set where a person can be asked.
     attended: bool,
     /// The person's language model setting and the like: variables of the hook processes.
@@ -57,16 +57,15 @@ pub(crate) struct Turn {
 }
 
 impl<'a> Claude<'a> {
-    /// A session without a person, in the home of the world.
+    /// A session without a person, in the folder `app`.
     pub(crate) fn new(world: &'a World, session: &str) -> Claude<'a> {
-        let calls = Cell::new(0);
         Claude {
             world,
             session: session.to_owned(),
-            calls,
+            calls: AtomicU32::new(1),
             attended: false,
             variables: Vec::new(),
-            folder: "",
+            folder: "app",
         }
     }
 
@@ -133,14 +132,6 @@ impl<'a> Claude<'a> {
         Turn { before, after, ran: true, exit: None }
     }
 
-    /// The user says something.
-    #[track_caller]
-    pub(crate) fn hears_the_user(&self, words: &str) -> Value {
-        let mut payload = self.payload("UserPromptSubmit");
-        payload["prompt"] = json!(words);
-        self.hook(&payload)
-    }
-
     /// A call that was turned down by the program itself: only the batch tells of it.
     #[track_caller]
     pub(crate) fn batch(&self, tool: &str, input: &Value, response: &str) -> Value {
@@ -200,8 +191,8 @@ impl<'a> Claude<'a> {
     }
 
     fn id(&self) -> String {
-        self.calls.set(self.calls.get() + 1);
-        format!("toolu_{}_{}", self.session, self.calls.get())
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        format!("toolu_{}_{number}", self.session)
     }
 
     /// What stands in every payload.
