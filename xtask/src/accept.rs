@@ -196,7 +196,7 @@ impl Table {
     fn report(&self, endings: &BTreeMap<String, bool>) -> Result<(), Fault> {
         let mut failed = Vec::new();
         let mut open = 0;
-        println!("\n{:<6}{:<8}{}", "id", "test", "requirement");
+        println!("\n{:<6}{:<8}requirement", "id", "test");
         for row in &self.requirement {
             let ending = row.test.as_ref().map(|test| endings.get(test));
             let word = match (&row.open, ending) {

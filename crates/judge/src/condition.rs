@@ -300,7 +300,8 @@ fn taken_port(line: &str) -> Option<u16> {
         return None;
     }
     let after_port = lower.find("port ").and_then(|at| number_at(&lower[at + 5..]));
-    let after_colon = || lower.match_indices(':').filter_map(|(at, _)| number_at(&lower[at + 1..])).last();
+    let after_colon =
+        || lower.match_indices(':').filter_map(|(at, _)| number_at(&lower[at + 1..])).next_back();
     after_port.or_else(after_colon)
 }
 

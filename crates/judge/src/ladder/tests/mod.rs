@@ -489,8 +489,12 @@ fn ending_of(verdict: u64, answer: u64) -> Ending {
         names: vec![print("name", answer + 3)],
         silent: answer == 1,
         opaque: answer.is_multiple_of(2),
-        proven: answer % 5 != 0,
-        condition: if answer % 3 == 0 { Condition::Unseen } else { Condition::SameFiles(Vec::new()) },
+        proven: !answer.is_multiple_of(5),
+        condition: if answer.is_multiple_of(3) {
+            Condition::Unseen
+        } else {
+            Condition::SameFiles(Vec::new())
+        },
     };
     let upshot = match verdict {
         0 => Upshot::OurDenial,
