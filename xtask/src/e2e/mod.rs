@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod cost;
+mod day;
 mod headless;
 mod heard;
 pub mod isolate;
@@ -19,7 +20,7 @@ mod table;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -49,6 +50,8 @@ struct Options {
     scripted: Option<PathBuf>,
     keep: bool,
     list: bool,
+    /// Does every agent play every session of the day's work?
+    day_all: bool,
     /// Is this the run behind the wall already?
     inside: bool,
 }
@@ -84,6 +87,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("binary") => options.binary = Some(args.value()?.into()),
             Long("scripted") => options.scripted = Some(args.value()?.into()),
             Long("keep") => options.keep = true,
+            Long("day-all") => options.day_all = true,
             Long("list") => options.list = true,
             Long("inside") => options.inside = true,
             other => return Err(other.unexpected().into()),
@@ -120,11 +124,12 @@ fn packages(agents: &[&Agent]) -> Vec<Package> {
 fn all(options: &Options) -> Result<String, Fault> {
     Cache::find()?.fetch(&packages(&options.choice()?.agents))?;
     let binary = options.binary.clone().map_or_else(project::unstuck, Ok)?.canonicalize()?;
-    let scripted = mcp::scripted_server()?;
+    let scripted = options.scripted.clone().map_or_else(mcp::scripted_server, Ok)?;
     let mut words =
         vec!["e2e", "--inside", "--binary", binary.to_str().ok_or("the binary's path is not UTF-8")?];
     words.extend(["--scripted", scripted.to_str().ok_or("the server's path is not UTF-8")?]);
     words.extend(options.keep.then_some("--keep"));
+    words.extend(options.day_all.then_some("--day-all"));
     for (name, value) in [("--only", &options.only), ("--scenario", &options.scenario)] {
         words.extend(value.iter().flat_map(|value| [name, value.as_str()]));
     }
@@ -141,7 +146,7 @@ fn perform(options: &Options) -> Result<String, Fault> {
     let Choice { agents, scenarios } = options.choice()?;
     let unstuck = options.binary.clone().ok_or("which binary?")?;
     let scripted = options.scripted.clone().ok_or("which MCP server?")?;
-    let tools = Tools { cache: Cache::find()?, unstuck, scripted, keep: options.keep };
+    let tools = Tools { cache: Cache::find()?, unstuck, scripted, keep: options.keep, day: Arc::default() };
     let words = Words::read()?;
     let start = Instant::now();
     // All agents with one scenario, then with the next, so that the slow ones are not all left for last.
@@ -153,7 +158,7 @@ fn perform(options: &Options) -> Result<String, Fault> {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some((agent, scenario)) = next() {
-                    let cell = one(agent, scenario, &tools, &words);
+                    let cell = one(agent, scenario, &tools, &words, options);
                     cell.tell();
                     cells.lock().unwrap_or_else(PoisonError::into_inner).push(cell);
                 }
@@ -161,14 +166,27 @@ fn perform(options: &Options) -> Result<String, Fault> {
         }
     });
     let cells = cells.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (failed, closing) = table::show(&agents, &scenarios, &cells);
+    let (mut failed, mut closing) = table::show(&agents, &scenarios, &cells);
+    if let Some(day) = tools.day.close() {
+        failed += usize::from(day.is_err());
+        closing += &format!("; {}", day.unwrap_or_else(|line| line));
+    }
     println!("in {:.0} s\n{closing}", start.elapsed().as_secs_f64());
     if failed == 0 { Ok(closing) } else { Err(format!("{failed} scenarios failed").into()) }
 }
 
-fn one(agent: &'static Agent, scenario: &'static Scenario, tools: &Tools, words: &Words) -> Cell {
+fn one(
+    agent: &'static Agent,
+    scenario: &'static Scenario,
+    tools: &Tools,
+    words: &Words,
+    options: &Options,
+) -> Cell {
     let start = Instant::now();
-    let ending = match (scenario.applies)(agent) {
+    // Who asks for one scenario or one agent gets all of it.
+    let all = options.day_all || options.only.is_some() || options.scenario.is_some();
+    let left_out = day::left_out(agent, scenario.name).filter(|_| !all);
+    let ending = match (scenario.applies)(agent).and(left_out.map_or(Ok(()), Err)) {
         Err(why) => Ending::Skipped(why),
         Ok(()) => play(agent, scenario, tools, words),
     };

@@ -10,7 +10,7 @@ use super::agents::{Agent, Halt};
 use super::heard::{Rung, Words};
 use super::model::{Step, Turn, edit, malformed, read, shell};
 use super::stage::{Run, Stage, Tools};
-use super::{headless, protected, remembered, served};
+use super::{day, headless, protected, remembered, served};
 use crate::Fault;
 
 /// One thing that must hold.
@@ -28,7 +28,7 @@ pub struct Scenario {
 const EVERYONE: fn(&Agent) -> Result<(), &'static str> = |_| Ok(());
 
 /// All of them, the control first.
-pub const SCENARIOS: [Scenario; 30] = [
+pub const SCENARIOS: [Scenario; 40] = [
     Scenario {
         name: "control",
         states: "without unstuck a failing call is executed as often as it is sent, and nothing is said",
@@ -211,6 +211,66 @@ pub const SCENARIOS: [Scenario; 30] = [
         states: "install, run, uninstall leaves every settings file byte-identical",
         applies: EVERYONE,
         play: uninstall,
+    },
+    Scenario {
+        name: "day-python",
+        states: "a Python package is tested and mended, with searches that find nothing and a run that continues: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("python", agent, tools, words),
+    },
+    Scenario {
+        name: "day-node",
+        states: "a Node program gets a feature and its settings: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("node", agent, tools, words),
+    },
+    Scenario {
+        name: "day-make",
+        states: "a C program is built, crashes and is mended: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("make", agent, tools, words),
+    },
+    Scenario {
+        name: "day-shell",
+        states: "shell scripts are written, checked and installed: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("shell", agent, tools, words),
+    },
+    Scenario {
+        name: "day-branches",
+        states: "branches are merged, rebased and bisected: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("branches", agent, tools, words),
+    },
+    Scenario {
+        name: "day-service",
+        states: "a service is started, polled until it answers, and mended: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("service", agent, tools, words),
+    },
+    Scenario {
+        name: "day-data",
+        states: "logs and tables are searched and counted: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("data", agent, tools, words),
+    },
+    Scenario {
+        name: "day-refactor",
+        states: "a name is changed in many files: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("refactor", agent, tools, words),
+    },
+    Scenario {
+        name: "day-repair",
+        states: "a broken build is repaired, in part by a person: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("repair", agent, tools, words),
+    },
+    Scenario {
+        name: "day-tools",
+        states: "calls of a server's tools among calls of the agent's own: nothing is refused, and nothing that worked is said to have failed",
+        applies: day::applies,
+        play: |agent, tools, words| day::play("tools", agent, tools, words),
     },
 ];
 
@@ -599,7 +659,7 @@ pub(super) fn ensure(run: &Run, what: &str, holds: bool) -> Result<(), Fault> {
 }
 
 /// A run for a person who looks for what went wrong.
-fn shown(run: &Run) -> String {
+pub(super) fn shown(run: &Run) -> String {
     let mut text = String::new();
     let quote = |text: &str| text.lines().map(|line| format!("    │ {line}\n")).collect::<String>();
     for (turn, answer) in run.received.answers.iter().enumerate() {

@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::agents::Agent;
+use super::day::Day;
 use super::model::{Model, Received, Turn};
 use super::programs::Cache;
 use crate::{Fault, project};
@@ -34,6 +36,8 @@ pub struct Tools {
     pub scripted: PathBuf,
     /// Are the folders kept?
     pub keep: bool,
+    /// What the day's work counted so far.
+    pub day: Arc<Day>,
 }
 
 /// An agent's machine.
@@ -44,6 +48,7 @@ pub struct Stage {
     folder: TempDir,
     model: Model,
     env: Vec<(&'static str, String)>,
+    longest: Duration,
 }
 
 /// How a run went.
@@ -68,7 +73,7 @@ impl Stage {
         let mut folder = tempfile::Builder::new().prefix("stage-").tempdir()?;
         folder.disable_cleanup(tools.keep);
         let model = Model::start(agent.dialect)?;
-        let stage = Stage { agent, tools: tools.clone(), folder, model, env: Vec::new() };
+        let stage = Stage { agent, tools: tools.clone(), folder, model, env: Vec::new(), longest: LONGEST_RUN };
         for path in [
             stage.home(),
             stage.project(),
@@ -111,6 +116,11 @@ impl Stage {
     /// Sets a variable for the agent.
     pub fn set_env(&mut self, name: &'static str, value: &str) {
         self.env.push((name, value.to_owned()));
+    }
+
+    /// Lets a run take longer than those of scenarios do.
+    pub fn set_longest(&mut self, longest: Duration) {
+        self.longest = longest;
     }
 
     /// The home of the agent's user.
@@ -180,6 +190,11 @@ impl Stage {
         self.perform((self.agent.start)(self), turns)
     }
 
+    /// Runs the agent in the session of its last run, with what a person says next.
+    pub fn play_on(&self, prompt: &str, turns: &[Turn]) -> Result<Run, Fault> {
+        self.perform((self.agent.go_on?)(self, prompt), turns)
+    }
+
     /// Lets `unstuck agent` run it on a task while its model plays these turns; `ours` is what we are asked for, and what is
     /// `theirs` is passed on.
     pub fn play_headless(
@@ -212,7 +227,7 @@ impl Stage {
             .spawn()
             .map_err(|error| format!("{} does not start: {error}", self.agent.name))?;
         let (stdout, stderr) = (drain(child.stdout.take()), drain(child.stderr.take()));
-        let status = wait(&mut child, start)?;
+        let status = wait(&mut child, start, self.longest)?;
         // What it left behind in its group holds the pipes open, and nobody needs it any more.
         let _gone = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
         let text = |reader: thread::JoinHandle<String>| reader.join().unwrap_or_default();
@@ -275,12 +290,12 @@ fn drain<R: Read + Send + 'static>(pipe: Option<R>) -> thread::JoinHandle<String
     })
 }
 
-fn wait(child: &mut Child, start: Instant) -> Result<Option<ExitStatus>, Fault> {
+fn wait(child: &mut Child, start: Instant, longest: Duration) -> Result<Option<ExitStatus>, Fault> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if start.elapsed() > LONGEST_RUN {
+        if start.elapsed() > longest {
             killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL)?;
             child.wait()?;
             return Ok(None);

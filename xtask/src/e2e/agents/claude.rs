@@ -26,6 +26,7 @@ pub const CLAUDE: Agent = Agent {
     dialect: Dialect::Anthropic,
     prepare,
     start,
+    go_on: Ok(|stage, prompt| command(stage, prompt, &["--continue"])),
     headless: Ok(&["--dangerously-skip-permissions"]),
     call,
     sight: Sight {
@@ -56,15 +57,20 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
+    command(stage, TASK, &[])
+}
+
+fn command(stage: &Stage, prompt: &str, more: &[&str]) -> Command {
     let mut command = stage.clean(stage.program());
     command.args([
         "-p",
-        TASK,
+        prompt,
         "--dangerously-skip-permissions",
         "--output-format",
         "stream-json",
         "--verbose",
     ]);
+    command.args(more);
     command.arg("--debug-file").arg(stage.folder("debug.log"));
     command
         .env("ANTHROPIC_API_KEY", "dummy")
@@ -92,6 +98,9 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "Edit",
             json!({"file_path": full(project, file), "old_string": old, "new_string": new}),
         ),
+        Step::Write { file, text } => {
+            ToolCall::named("Write", json!({"file_path": full(project, file), "content": text}))
+        }
         Step::Malformed => ToolCall::named("Bash", json!({"comand": "true"})),
     }
 }

@@ -19,6 +19,7 @@ pub const CODEX: Agent = Agent {
     dialect: Dialect::Responses,
     prepare,
     start,
+    go_on: Ok(|stage, prompt| command(stage, &["resume", "--last"], prompt)),
     headless: Ok(&["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]),
     call,
     sight: Sight {
@@ -76,10 +77,14 @@ stream_max_retries = 0
 }
 
 fn start(stage: &Stage) -> Command {
+    command(stage, &[], TASK)
+}
+
+fn command(stage: &Stage, more: &[&str], prompt: &str) -> Command {
     let mut command = stage.clean(stage.program());
     // A person approves the hooks once, by hand; the scripted run cannot.
     command.args(["exec", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]);
-    command.arg(TASK);
+    command.args(more).arg(prompt);
     command
 }
 
@@ -91,9 +96,23 @@ fn call(step: &Step, _project: &Path) -> ToolCall {
         Step::Edit { file, old, new } => ToolCall {
             name: "apply_patch".into(),
             arguments: Arguments::Free(format!(
-                "*** Begin Patch\n*** Update File: {file}\n@@\n-{old}\n+{new}\n*** End Patch\n"
+                "*** Begin Patch\n*** Update File: {file}\n@@\n{}{}*** End Patch\n",
+                marked('-', old),
+                marked('+', new)
+            )),
+        },
+        Step::Write { file, text } => ToolCall {
+            name: "apply_patch".into(),
+            arguments: Arguments::Free(format!(
+                "*** Begin Patch\n*** Add File: {file}\n{}*** End Patch\n",
+                marked('+', text)
             )),
         },
         Step::Malformed => ToolCall::named("exec_command", json!({"comand": "true"})),
     }
+}
+
+/// Every line behind this sign, as patches have them.
+fn marked(sign: char, text: &str) -> String {
+    text.lines().map(|line| format!("{sign}{line}\n")).collect()
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{
-    Agent, Halt, NOT_KNOWN, NOT_READ, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
+    Agent, Halt, NOT_KNOWN, NO_DAY, NOT_READ, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
     started_by,
 };
 use crate::Fault;
@@ -22,6 +22,7 @@ pub const COPILOT: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
+    go_on: Err(NO_DAY),
     headless: Err(NOT_KNOWN),
     call,
     sight: Sight {
@@ -74,6 +75,9 @@ fn call(step: &Step, project: &Path) -> ToolCall {
         Step::Read(file) => ToolCall::named("view", json!({"path": full(project, file)})),
         Step::Edit { file, old, new } => {
             ToolCall::named("edit", json!({"path": full(project, file), "old_str": old, "new_str": new}))
+        }
+        Step::Write { file, text } => {
+            ToolCall::named("create", json!({"path": full(project, file), "file_text": text}))
         }
         Step::Malformed => ToolCall::named("bash", json!({"comand": "true"})),
     }

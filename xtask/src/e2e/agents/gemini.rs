@@ -22,6 +22,7 @@ pub const GEMINI: Agent = Agent {
     dialect: Dialect::Gemini,
     prepare,
     start,
+    go_on: Ok(|stage, prompt| command(stage, &["--resume", "latest"], prompt)),
     headless: Ok(&["--model", "gemini-2.5-pro", "--yolo"]),
     call,
     sight: Sight {
@@ -60,8 +61,13 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
+    command(stage, &[], TASK)
+}
+
+fn command(stage: &Stage, more: &[&str], prompt: &str) -> Command {
     let mut command = stage.clean(stage.program());
-    command.args(["--model", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json", "--prompt", TASK]);
+    command.args(["--model", "gemini-2.5-pro", "--yolo", "--output-format", "stream-json"]);
+    command.args(more).args(["--prompt", prompt]);
     command.env("GEMINI_API_KEY", "dummy").env("GEMINI_CLI_TRUST_WORKSPACE", "true").env("CI", "1");
     command.env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", stage.port()));
     command
@@ -75,6 +81,9 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "replace",
             json!({"file_path": full(project, file), "old_string": old, "new_string": new, "instruction": "scripted"}),
         ),
+        Step::Write { file, text } => {
+            ToolCall::named("write_file", json!({"file_path": full(project, file), "content": text}))
+        }
         Step::Malformed => ToolCall::named("run_shell_command", json!({"comand": "true"})),
     }
 }

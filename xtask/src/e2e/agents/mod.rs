@@ -16,7 +16,7 @@ use std::process::Command;
 pub use claude::CLAUDE;
 use serde_json::{Value, json};
 
-use super::model::{Dialect, Spelled, Step, ToolCall, Turn};
+use super::model::{Asked, Dialect, Outside, Spelled, Step, ToolCall, Turn};
 use super::programs::Package;
 use super::stage::Stage;
 use crate::Fault;
@@ -26,6 +26,8 @@ const SAYS_NOTHING: &str = "it says nothing of an answer that it does not unders
 const NOT_KNOWN: &str = "`unstuck agent` does not know it by itself";
 const NOT_READ: &str = "`unstuck scan` does not read what it writes down";
 const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
+
+const NO_DAY: &str = "a day's work is played by four agents";
 
 const CHECKS_ITSELF: &str = "it compares arguments with the schema by itself";
 
@@ -48,6 +50,8 @@ pub struct Agent {
     pub prepare: fn(&Stage) -> Result<(), Fault>,
     /// Starts it on its task.
     pub start: fn(&Stage) -> Command,
+    /// Starts it in its last session with what a person says next, where it plays a day's work; if not, why.
+    pub go_on: Result<fn(&Stage, &str) -> Command, &'static str>,
     /// What `unstuck agent` passes on to it, where it knows the program; if not, why.
     pub headless: Result<&'static [&'static str], &'static str>,
     /// Its own words for a call.
@@ -117,8 +121,19 @@ impl Agent {
             Turn::Served(tool, arguments) => {
                 Spelled::Calls(vec![ToolCall::named((self.serving.tool)(tool), arguments.clone())])
             }
+            Turn::Later { outside, calls } => {
+                let outside = outside.clone().map(|line| Outside { line, folder: project.to_path_buf() });
+                Spelled::Later(outside, calls.iter().map(|call| self.spell_call(call, project)).collect())
+            }
             Turn::Say(text) => Spelled::Say(text),
             Turn::Refused(why) => Spelled::Refused(*why),
+        }
+    }
+
+    fn spell_call(&self, call: &Asked, project: &Path) -> ToolCall {
+        match call {
+            Asked::Own(step) => (self.call)(step, project),
+            Asked::Served(tool, arguments) => ToolCall::named((self.serving.tool)(tool), arguments.clone()),
         }
     }
 }

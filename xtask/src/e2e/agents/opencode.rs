@@ -30,6 +30,7 @@ pub const OPENCODE: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
+    go_on: Ok(|stage, prompt| command(stage, &["--continue"], prompt)),
     headless: Err(NOT_KNOWN),
     call,
     sight: Sight {
@@ -74,9 +75,13 @@ fn prepare(stage: &Stage) -> Result<(), Fault> {
 }
 
 fn start(stage: &Stage) -> Command {
+    command(stage, &[], TASK)
+}
+
+fn command(stage: &Stage, more: &[&str], prompt: &str) -> Command {
     let mut command = stage.clean(stage.program());
     command.args(["run", "--print-logs", "--log-level", "WARN", "--format", "json"]);
-    command.args(["--model", "scripted/scripted", TASK]);
+    command.args(["--model", "scripted/scripted"]).args(more).arg(prompt);
     for switch in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
         command.env(format!("OPENCODE_DISABLE_{switch}"), "1");
     }
@@ -93,6 +98,9 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "edit",
             json!({"filePath": full(project, file), "oldString": old, "newString": new}),
         ),
+        Step::Write { file, text } => {
+            ToolCall::named("write", json!({"filePath": full(project, file), "content": text}))
+        }
         Step::Malformed => ToolCall::named("bash", json!({"comand": "true"})),
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{
-    Agent, CHECKS_ITSELF, Halt, NOT_KNOWN, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
+    Agent, CHECKS_ITSELF, Halt, NOT_KNOWN, NO_DAY, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
     started_by,
 };
 use crate::Fault;
@@ -22,6 +22,7 @@ pub const QWEN: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
+    go_on: Err(NO_DAY),
     headless: Err(NOT_KNOWN),
     call,
     sight: Sight {
@@ -77,6 +78,9 @@ fn call(step: &Step, project: &Path) -> ToolCall {
             "edit",
             json!({"file_path": full(project, file), "old_string": old, "new_string": new}),
         ),
+        Step::Write { file, text } => {
+            ToolCall::named("write_file", json!({"file_path": full(project, file), "content": text}))
+        }
         Step::Malformed => ToolCall::named("run_shell_command", json!({"comand": "true"})),
     }
 }

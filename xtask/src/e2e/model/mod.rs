@@ -11,6 +11,8 @@ mod responses;
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -35,6 +37,14 @@ const LIMITED: &str = "429 Too Many Requests";
 pub enum Turn {
     /// Calls, several of them at once.
     Calls(Vec<Step>),
+    /// Calls of the agent's own tools, and of those that an MCP server offers, made after a command that runs outside the
+    /// agent: a person or another program changes something between two turns.
+    Later {
+        /// A command line, run in the project; none where nothing happens outside.
+        outside: Option<String>,
+        /// The calls.
+        calls: Vec<Asked>,
+    },
     /// One call of a tool that an MCP server offers.
     Served(&'static str, Value),
     /// Words, which end the agent's run.
@@ -72,8 +82,24 @@ pub enum Step {
         /// What is to stand there.
         new: String,
     },
+    /// Write a whole file of the project.
+    Write {
+        /// Its name in the project.
+        file: String,
+        /// Its content.
+        text: String,
+    },
     /// A call of the shell's tool that lacks the command.
     Malformed,
+}
+
+/// One call of a turn: of a tool of the agent's own, or of one that an MCP server offers.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// The agent's own.
+    Own(Step),
+    /// A server's.
+    Served(String, Value),
 }
 
 /// One command line.
@@ -131,6 +157,26 @@ struct Reply {
     calls: Vec<(String, ToolCall)>,
     /// There is no answer.
     refusal: Option<Refusal>,
+    /// What happens before it is given.
+    outside: Option<Outside>,
+}
+
+/// A command that a person or another program runs while the agent waits for its model.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// The command line.
+    pub line: String,
+    /// Where it runs.
+    pub folder: PathBuf,
+}
+
+impl Outside {
+    fn happen(&self) {
+        let mut command = Command::new("bash");
+        command.args(["-c", &self.line]).current_dir(&self.folder);
+        // A script that states what cannot be is found by what the calls after it tell.
+        let _status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
 }
 
 impl Reply {
@@ -193,6 +239,8 @@ struct Script {
     turns: Vec<Reply>,
     next: usize,
     answered: usize,
+    /// The calls of this script and of those before it: a session that goes on must not meet an id twice.
+    calls: usize,
     /// The requests that asked for a turn, in order, and when they came.
     received: Vec<(Instant, Value)>,
 }
@@ -210,9 +258,13 @@ fn take_turn(script: &Mutex<Script>, body: &Value, offers_tools: bool) -> Reply 
         return Reply { id, ..Reply::say("ok") };
     }
     script.received.push((Instant::now(), body.clone()));
-    let turn = script.turns.get(script.next).cloned();
+    let turn = script.turns.get(script.next).cloned().unwrap_or_else(|| Reply::say(LAST_WORD));
     script.next += 1;
-    Reply { id, ..turn.unwrap_or_else(|| Reply::say(LAST_WORD)) }
+    drop(script);
+    if let Some(outside) = &turn.outside {
+        outside.happen();
+    }
+    Reply { id, ..turn }
 }
 
 /// How OpenAI refuses.
@@ -271,7 +323,8 @@ impl Model {
 
     /// Gives it a new script, and forgets what it received before.
     pub fn rehearse(&self, turns: Vec<Spelled>) {
-        let mut count = 0;
+        let mut script = lock(&self.script);
+        let (answered, mut count) = (script.answered, script.calls);
         let mut name = |call: ToolCall| {
             count += 1;
             (format!("call_scripted_{count:04}"), call)
@@ -282,8 +335,12 @@ impl Model {
             Spelled::Calls(calls) => {
                 Reply { calls: calls.into_iter().map(&mut name).collect(), ..Reply::default() }
             }
+            Spelled::Later(outside, calls) => {
+                Reply { calls: calls.into_iter().map(&mut name).collect(), outside, ..Reply::default() }
+            }
         });
-        *lock(&self.script) = Script { turns: turns.collect(), ..Script::default() };
+        let turns = turns.collect();
+        *script = Script { turns, answered, calls: count, ..Script::default() };
     }
 
     /// Where it listens.
@@ -348,6 +405,8 @@ fn heard(dialect: Dialect, request: &Request, script: &Mutex<Script>) -> Respons
 pub enum Spelled {
     /// Calls at once.
     Calls(Vec<ToolCall>),
+    /// Calls at once, after something happened outside.
+    Later(Option<Outside>, Vec<ToolCall>),
     /// Words.
     Say(&'static str),
     /// No answer.
