@@ -48,6 +48,9 @@ const INSTEAD: [(&str, Outcome); 4] = [
     ("The arguments provided to the tool are invalid", Outcome::Rejected),
 ];
 
+/// Its words for a command that printed nothing.
+const NOTHING: &str = "(no output)";
+
 /// Reads one payload.
 pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
     let mut wire = read_object::<WirePayload>(bytes)?;
@@ -113,6 +116,7 @@ impl WirePayload {
             return self.finish(Ended::saying(Outcome::Rejected, output));
         }
         let exit = self.metadata.get("exit");
+        let output = if exit.is_some() && output.trim() == NOTHING { String::new() } else { output };
         let code = exit.and_then(|code| scalar::exit_code("exit", code).ok().flatten());
         let outcome = match (code, exit) {
             (Some(code), _) => Outcome::Exited { code },

@@ -326,6 +326,21 @@ fn what_qwen_code_calls_a_failure_of_another_tool_is_no_report_of_a_shell() {
 }
 
 #[test]
+fn what_opencode_says_of_a_silent_command_is_no_output_of_it() {
+    let read = |said: &str| {
+        let sent = serde_json::json!({ "hook_event_name": "tool.execute.after", "tool": "bash", "output": said,
+            "args": { "command": "test -f setup.cfg" }, "metadata": { "exit": 1 } });
+        let letter = hook::read(Host::Opencode, sent.to_string().as_bytes()).unwrap();
+        (
+            String::from_utf8_lossy(&finished(&letter).observation.merged).into_owned(),
+            judged(finished(&letter)),
+        )
+    };
+    assert_eq!(read("(no output)"), (String::new(), "fine".to_owned()));
+    assert_eq!(read("so it is (no output)").0, "so it is (no output)");
+}
+
+#[test]
 fn a_sub_agent_without_a_name_does_not_end_the_main_agent() {
     for host in [Host::Claude, Host::Codex, Host::Qwen, Host::Copilot, Host::Cursor] {
         for (agent, expected) in [
