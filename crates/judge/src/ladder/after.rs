@@ -57,6 +57,8 @@ impl Clerk<'_> {
 
     fn failed(&mut self, fault: &Fault) -> Decision {
         let sight = self.sight;
+        // An answer that a failure came after is not given once more in a row when it comes back.
+        self.standing.looks.remove(self.moment.agent.own(sight.exact));
         let variant = intent_track(sight, fault.kind);
         let mut said = self.strike(sight.exact, Track::Repeat, fault);
         if sight.intent != sight.exact {

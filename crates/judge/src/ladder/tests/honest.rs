@@ -139,6 +139,11 @@ fn what_heals_by_itself_may_be_tried_again() {
         &[flaky("login.spec.ts › signs in"), flaky("cart.spec.ts › adds"), passed],
     );
 
+    let (passes, fails) =
+        (sh("node bin/flaky.js", 0, "all answered in time"), sh("node bin/flaky.js", 1, "too late"));
+    let [first, second, third] = [passes.clone(), passes.clone(), passes.clone()];
+    check("answers with a failure in between", &[fails.clone(), first, second, fails, third, passes]);
+
     let test = cursor(
         "go test ./queue -run TestDrain -count=1",
         1,
