@@ -52,8 +52,10 @@ cargo xtask faults vault [--short] [--every N] [--cases N] [--seed N] [--only sw
 cargo xtask layers [--only WORDS]     take the layers of the library away, one by one: does a test miss them?
 cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
-cargo xtask e2e [--only AGENT] [--scenario NAME] [--binary FILE] [--keep] [--list]
-                                      real agents with scripted models, and what their models received
+cargo xtask e2e [--only AGENT] [--scenario NAME | --scenario day-] [--day-all] [--binary FILE]
+                [--scripted FILE] [--keep] [--list]
+                                      real agents with scripted models, and what their models received;
+                                      --day-all: every agent plays every session of the day's work
 cargo xtask mcp [--only NAME] [--binary FILE] [--list]
                                       reference servers and the conformance suite, with and without `unstuck mcp`
 cargo xtask simulate [--seed N] [--only SCENARIO] [--with FILE] [--write] [--json]

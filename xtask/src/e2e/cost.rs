@@ -42,7 +42,8 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
 
 fn measure(unstuck: PathBuf, empty: PathBuf, rounds: usize) -> Result<(), Fault> {
     // No MCP server takes part.
-    let tools = Tools { cache: Cache::find()?, unstuck, scripted: PathBuf::new(), keep: false, day: Arc::default() };
+    let tools =
+        Tools { cache: Cache::find()?, unstuck, scripted: PathBuf::new(), keep: false, day: Arc::default() };
     let (bare, idle, ours) =
         (Stage::bare(&CLAUDE, &tools)?, Stage::set(&CLAUDE, &tools)?, Stage::set(&CLAUDE, &tools)?);
     fs::copy(&empty, idle.unstuck())?;

@@ -65,8 +65,12 @@ struct Choice {
 impl Options {
     /// Those that were asked for; a name that nobody has is a fault.
     fn choice(&self) -> Result<Choice, Fault> {
-        let fits =
-            |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| wanted == name);
+        // `day-` stands for every scenario that begins so.
+        let fits = |name: &str, wanted: &Option<String>| {
+            wanted
+                .as_deref()
+                .is_none_or(|wanted| wanted == name || (wanted.ends_with('-') && name.starts_with(wanted)))
+        };
         let agents: Vec<&Agent> = AGENTS.into_iter().filter(|one| fits(one.name, &self.only)).collect();
         let scenarios: Vec<&Scenario> =
             SCENARIOS.iter().filter(|one| fits(one.name, &self.scenario)).collect();
@@ -183,8 +187,9 @@ fn one(
     options: &Options,
 ) -> Cell {
     let start = Instant::now();
-    // Who asks for one scenario or one agent gets all of it.
-    let all = options.day_all || options.only.is_some() || options.scenario.is_some();
+    // One scenario or one agent that is asked for is played whole.
+    let named = options.scenario.as_ref().is_some_and(|wanted| !wanted.ends_with('-'));
+    let all = options.day_all || options.only.is_some() || named;
     let left_out = day::left_out(agent, scenario.name).filter(|_| !all);
     let ending = match (scenario.applies)(agent).and(left_out.map_or(Ok(()), Err)) {
         Err(why) => Ending::Skipped(why),

@@ -73,7 +73,8 @@ impl Stage {
         let mut folder = tempfile::Builder::new().prefix("stage-").tempdir()?;
         folder.disable_cleanup(tools.keep);
         let model = Model::start(agent.dialect)?;
-        let stage = Stage { agent, tools: tools.clone(), folder, model, env: Vec::new(), longest: LONGEST_RUN };
+        let stage =
+            Stage { agent, tools: tools.clone(), folder, model, env: Vec::new(), longest: LONGEST_RUN };
         for path in [
             stage.home(),
             stage.project(),

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{
-    Agent, Halt, NOT_KNOWN, NO_DAY, NOT_READ, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
+    Agent, Halt, NO_DAY, NOT_KNOWN, NOT_READ, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
     started_by,
 };
 use crate::Fault;

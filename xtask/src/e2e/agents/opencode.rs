@@ -57,7 +57,7 @@ pub const OPENCODE: Agent = Agent {
 
 fn prepare(stage: &Stage) -> Result<(), Fault> {
     let settings = json!({
-        "$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled",
+        "$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled", "snapshot": false,
         "model": "scripted/scripted", "small_model": "scripted/scripted",
         // Its own question about repeated calls would wait for a person.
         "permission": {"*": "allow", "external_directory": "allow", "doom_loop": "allow"},

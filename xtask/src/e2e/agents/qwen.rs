@@ -6,8 +6,8 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{
-    Agent, CHECKS_ITSELF, Halt, NOT_KNOWN, NO_DAY, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server, full,
-    started_by,
+    Agent, CHECKS_ITSELF, Halt, NO_DAY, NOT_KNOWN, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server,
+    full, started_by,
 };
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};

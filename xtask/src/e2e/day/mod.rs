@@ -10,8 +10,8 @@ mod tally;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
-use tally::Tally;
 pub use tally::Day;
+use tally::Tally;
 
 use self::session::{Call, Event, Session};
 use super::agents::Agent;
@@ -25,9 +25,8 @@ use crate::Fault;
 const PREFIX: &str = "day-";
 
 /// The sessions, in the order of [`left_out`].
-pub const SESSIONS: [&str; 10] = [
-    "python", "node", "make", "shell", "branches", "service", "data", "refactor", "repair", "tools",
-];
+pub const SESSIONS: [&str; 10] =
+    ["python", "node", "make", "shell", "branches", "service", "data", "refactor", "repair", "tools"];
 
 /// The agents that play them.
 const PLAYERS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];

@@ -100,7 +100,7 @@ impl Tally {
         for (number, (made, answer)) in told.iter().enumerate() {
             self.calls += made.calls.len();
             self.failing += made.calls.iter().filter(|call| !call.worked).count();
-            let answer = squeezed(answer);
+            let answer = plain(answer);
             let labels: Vec<String> = made.calls.iter().map(|call| call.label()).collect();
             let place = format!("{} {session} turn {}, `{}`", agent.name, number + 1, labels.join("` and `"));
             let heard = heard(&said, &answer);
@@ -139,9 +139,12 @@ impl Tally {
 
     /// A fault where anything but needless words was found: those are counted over all runs.
     pub fn verdict(&self) -> Result<(), Fault> {
-        let wrong = [("false claim", &self.claims), ("false refusal", &self.refusals), ("other end", &self.crooked)];
-        let lines: Vec<String> =
-            wrong.iter().flat_map(|(what, all)| all.iter().map(move |one| format!("{what}: {one}"))).collect();
+        let wrong =
+            [("false claim", &self.claims), ("false refusal", &self.refusals), ("other end", &self.crooked)];
+        let lines: Vec<String> = wrong
+            .iter()
+            .flat_map(|(what, all)| all.iter().map(move |one| format!("{what}: {one}")))
+            .collect();
         if lines.is_empty() { Ok(()) } else { Err(format!("\n    {}", lines.join("\n    ")).into()) }
     }
 }
@@ -161,6 +164,11 @@ fn said(timeline: &[Value]) -> Vec<Said> {
         (!text.is_empty()).then_some(Said { text, track, refused })
     });
     texts.filter(|one| known.insert(one.text.clone())).collect()
+}
+
+/// An answer without what differs by the agent only: its line breaks, and the signs that Gemini CLI writes for `<`, `>` and `&`.
+fn plain(answer: &str) -> String {
+    squeezed(answer).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 /// What of it is in an answer, without texts that are only a part of a longer one.
