@@ -31,6 +31,9 @@ pub const SESSIONS: [&str; 10] =
 /// The agents that play them.
 const PLAYERS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 
+/// Which two of them play a session where not all do, session by session, and then from the beginning.
+const TEAMS: [[usize; 2]; 6] = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]];
+
 /// No session takes an agent longer, on a machine that has others to serve.
 const LONGEST_DAY: Duration = Duration::from_secs(240);
 
@@ -42,7 +45,7 @@ const WHO: &str = "git config user.name Ada; git config user.email ada@harbour.e
 pub fn left_out(agent: &Agent, scenario: &str) -> Option<&'static str> {
     let session = SESSIONS.iter().position(|name| scenario.strip_prefix(PREFIX) == Some(name))?;
     let player = PLAYERS.iter().position(|name| *name == agent.name)?;
-    let plays = (session % 4 == player) || ((session + 1 + session / 4) % 4 == player);
+    let plays = TEAMS[session % TEAMS.len()].contains(&player);
     (!plays).then_some("two other agents play it; --day-all plays it here too")
 }
 
@@ -145,4 +148,25 @@ fn parts(session: &Session) -> Vec<Part<'_>> {
 /// A port that nobody listens on.
 fn free_port() -> Result<u16, Fault> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2e::agents::AGENTS;
+
+    #[test]
+    fn two_agents_play_each_session_and_each_agent_five() {
+        let players: Vec<&&Agent> = AGENTS.iter().filter(|agent| agent.go_on.is_ok()).collect();
+        assert_eq!(players.len(), PLAYERS.len());
+        let plays = |agent: &Agent, session: &str| left_out(agent, &format!("{PREFIX}{session}")).is_none();
+        for session in SESSIONS {
+            let count = players.iter().filter(|agent| plays(agent, session)).count();
+            assert_eq!(count, 2, "{session}");
+        }
+        for agent in players {
+            let count = SESSIONS.iter().filter(|session| plays(agent, session)).count();
+            assert_eq!(count, 5, "{}", agent.name);
+        }
+    }
 }

@@ -128,3 +128,24 @@ impl WrittenStep {
         Some(Event::Call(Call { asked, together: self.together, exit, worked, shows: self.shows }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::e2e::day::SESSIONS;
+
+    #[test]
+    fn every_session_is_played_and_holds_thirty_to_sixty_calls() {
+        let files = fs::read_dir(project::root().join("traces/day")).unwrap().flatten();
+        let names = files
+            .filter_map(|file| file.file_name().to_string_lossy().strip_suffix(".toml").map(str::to_owned));
+        assert_eq!(names.collect::<BTreeSet<_>>(), SESSIONS.map(str::to_owned).into());
+        for name in SESSIONS {
+            let session = Session::read(name, 4000).unwrap();
+            let calls = session.events.iter().filter(|event| matches!(event, Event::Call(_))).count();
+            assert!((30..=60).contains(&calls), "{name}: {calls} calls");
+        }
+    }
+}

@@ -203,3 +203,70 @@ fn exit_told(answer: &str) -> Option<i32> {
     let after = MARKS.iter().find_map(|mark| answer.split(mark).nth(1))?;
     after.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::e2e::agents::CLAUDE;
+    use crate::e2e::model::Turn;
+
+    fn call(line: &str, exit: i32, worked: bool, shows: &str) -> Call {
+        let asked = Asked::Own(Step::Shell(line.to_owned()));
+        Call { asked, together: false, exit, worked, shows: Some(shows.to_owned()) }
+    }
+
+    /// Counts turns of one call each, with what the model received.
+    #[track_caller]
+    fn check(turns: &[(Call, &str)], timeline: &[Value], expected: [usize; 4]) {
+        let made = |call| Made { turn: Turn::Say("done"), calls: vec![call] };
+        let told: Vec<(Made<'_>, String)> =
+            turns.iter().map(|(call, answer)| (made(call), (*answer).to_owned())).collect();
+        let mut tally = Tally::default();
+        tally.count("test", &CLAUDE, &told, timeline, &Words::read().unwrap());
+        let counts = [&tally.claims, &tally.refusals, &tally.needless, &tally.crooked].map(Vec::len);
+        assert_eq!(counts, expected, "{tally:?}");
+    }
+
+    fn advice(track: &str, text: &str) -> Value {
+        json!({"event": "tool:advice", "body": {"track": track, "text": text, "spoken": true}})
+    }
+
+    #[test]
+    fn words_about_a_failure_with_a_call_that_worked_are_a_false_claim() {
+        let timeline = [advice("repeat", "This failed: <x>")];
+        let works = || call("make", 0, true, "up to date");
+        check(&[(works(), "up to date This failed: <x>")], &timeline, [1, 0, 0, 0]);
+        check(&[(works(), "up to date This failed: &lt;x&gt;")], &timeline, [1, 0, 0, 0]);
+        check(&[(works(), "up to date")], &timeline, [0, 0, 0, 0]);
+        check(&[(call("make", 2, false, "Error"), "Error This failed: <x>")], &timeline, [0, 0, 0, 0]);
+        let only_received = "up to date The state has not moved in 3 looks and does not move by itself. What it is \
+                             waiting for has to change, or a person has to decide.";
+        check(&[(works(), only_received)], &[], [1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_refusal_is_a_false_one() {
+        let refused = "Blocked by unstuck: it fails";
+        check(&[(call("make", 2, false, "Error"), refused)], &[], [0, 1, 0, 0]);
+        let denied = [json!({"event": "tool:denied", "body": {"text": "Not run: it fails"}})];
+        check(&[(call("make", 0, true, "done"), "Not run: it fails")], &denied, [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn the_same_words_again_are_needless_and_so_are_words_with_an_answer() {
+        let timeline = [advice("repeat", "This failed"), advice("look", "The same answer")];
+        let fails = || call("make", 2, false, "Error");
+        check(&[(fails(), "Error This failed"), (fails(), "Error This failed")], &timeline, [0, 0, 1, 0]);
+        check(&[(call("ls", 0, true, "src"), "src The same answer")], &timeline, [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn a_call_that_ends_otherwise_than_stated_is_told_and_not_judged() {
+        let timeline = [advice("repeat", "This failed")];
+        check(&[(call("make", 0, true, "built"), "Exit code 2 broken This failed")], &timeline, [0, 0, 0, 1]);
+        check(&[(call("make", 2, false, "Error"), "Exit Code: 1 Error")], &[], [0, 0, 0, 1]);
+        check(&[(call("make", 2, false, "Error"), "Process exited with code 2 Error")], &[], [0, 0, 0, 0]);
+    }
+}
