@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::agents::Agent;
-use super::day::Day;
+use super::day::DayTotal;
 use super::model::{Model, Received, Turn};
 use super::programs::Cache;
 use crate::{Fault, project};
@@ -36,8 +36,8 @@ pub struct Tools {
     pub scripted: PathBuf,
     /// Are the folders kept?
     pub keep: bool,
-    /// What the day's work counted so far.
-    pub day: Arc<Day>,
+    /// The counts of the day's work so far.
+    pub day: Arc<DayTotal>,
 }
 
 /// An agent's machine.
@@ -192,8 +192,8 @@ impl Stage {
     }
 
     /// Runs the agent in the session of its last run, with what a person says next.
-    pub fn play_on(&self, prompt: &str, turns: &[Turn]) -> Result<Run, Fault> {
-        self.perform((self.agent.go_on?)(self, prompt), turns)
+    pub fn play_resumed(&self, prompt: &str, turns: &[Turn]) -> Result<Run, Fault> {
+        self.perform((self.agent.resume?)(self, prompt), turns)
     }
 
     /// Lets `unstuck agent` run it on a task while its model plays these turns; `ours` is what we are asked for, and what is

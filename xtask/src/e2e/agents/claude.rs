@@ -26,7 +26,7 @@ pub const CLAUDE: Agent = Agent {
     dialect: Dialect::Anthropic,
     prepare,
     start,
-    go_on: Ok(|stage, prompt| command(stage, prompt, &["--continue"])),
+    resume: Ok(|stage, prompt| command(stage, prompt, &["--continue"])),
     headless: Ok(&["--dangerously-skip-permissions"]),
     call,
     sight: Sight {

@@ -19,7 +19,7 @@ pub const CODEX: Agent = Agent {
     dialect: Dialect::Responses,
     prepare,
     start,
-    go_on: Ok(|stage, prompt| command(stage, &["resume", "--last"], prompt)),
+    resume: Ok(|stage, prompt| command(stage, &["resume", "--last"], prompt)),
     headless: Ok(&["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]),
     call,
     sight: Sight {

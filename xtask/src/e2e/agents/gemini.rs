@@ -22,7 +22,7 @@ pub const GEMINI: Agent = Agent {
     dialect: Dialect::Gemini,
     prepare,
     start,
-    go_on: Ok(|stage, prompt| command(stage, &["--resume", "latest"], prompt)),
+    resume: Ok(|stage, prompt| command(stage, &["--resume", "latest"], prompt)),
     headless: Ok(&["--model", "gemini-2.5-pro", "--yolo"]),
     call,
     sight: Sight {

@@ -16,7 +16,7 @@ use std::process::Command;
 pub use claude::CLAUDE;
 use serde_json::{Value, json};
 
-use super::model::{Asked, Dialect, Outside, Spelled, Step, ToolCall, Turn};
+use super::model::{Dialect, OutsideCommand, Spelled, Step, ToolCall, Turn, TurnCall};
 use super::programs::Package;
 use super::stage::Stage;
 use crate::Fault;
@@ -27,7 +27,7 @@ const NOT_KNOWN: &str = "`unstuck agent` does not know it by itself";
 const NOT_READ: &str = "`unstuck scan` does not read what it writes down";
 const IS_NOT_TOLD: &str = "no hook of it is told of calls that lack an argument";
 
-const NO_DAY: &str = "a day's work is played by four agents";
+const NO_DAY_WORK: &str = "a day's work is played by four agents";
 
 const CHECKS_ITSELF: &str = "it compares arguments with the schema by itself";
 
@@ -51,7 +51,7 @@ pub struct Agent {
     /// Starts it on its task.
     pub start: fn(&Stage) -> Command,
     /// Starts it in its last session with what a person says next, where it plays a day's work; if not, why.
-    pub go_on: Result<fn(&Stage, &str) -> Command, &'static str>,
+    pub resume: Result<fn(&Stage, &str) -> Command, &'static str>,
     /// What `unstuck agent` passes on to it, where it knows the program; if not, why.
     pub headless: Result<&'static [&'static str], &'static str>,
     /// Its own words for a call.
@@ -121,19 +121,25 @@ impl Agent {
             Turn::Served(tool, arguments) => {
                 Spelled::Calls(vec![ToolCall::named((self.serving.tool)(tool), arguments.clone())])
             }
-            Turn::Later { outside, calls } => {
-                let outside = outside.clone().map(|line| Outside { line, folder: project.to_path_buf() });
-                Spelled::Later(outside, calls.iter().map(|call| self.spell_call(call, project)).collect())
+            Turn::AfterCommand { outside, calls } => {
+                let outside =
+                    outside.clone().map(|line| OutsideCommand { line, folder: project.to_path_buf() });
+                Spelled::AfterCommand(
+                    outside,
+                    calls.iter().map(|call| self.spell_call(call, project)).collect(),
+                )
             }
             Turn::Say(text) => Spelled::Say(text),
             Turn::Refused(why) => Spelled::Refused(*why),
         }
     }
 
-    fn spell_call(&self, call: &Asked, project: &Path) -> ToolCall {
+    fn spell_call(&self, call: &TurnCall, project: &Path) -> ToolCall {
         match call {
-            Asked::Own(step) => (self.call)(step, project),
-            Asked::Served(tool, arguments) => ToolCall::named((self.serving.tool)(tool), arguments.clone()),
+            TurnCall::Own(step) => (self.call)(step, project),
+            TurnCall::Served(tool, arguments) => {
+                ToolCall::named((self.serving.tool)(tool), arguments.clone())
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ pub const OPENCODE: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
-    go_on: Ok(|stage, prompt| command(stage, &["--continue"], prompt)),
+    resume: Ok(|stage, prompt| command(stage, &["--continue"], prompt)),
     headless: Err(NOT_KNOWN),
     call,
     sight: Sight {

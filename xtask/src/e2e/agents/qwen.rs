@@ -6,8 +6,8 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{
-    Agent, CHECKS_ITSELF, Halt, NO_DAY, NOT_KNOWN, SAYS_NOTHING, SERVER, Serving, Sight, TASK, add_server,
-    full, started_by,
+    Agent, CHECKS_ITSELF, Halt, NO_DAY_WORK, NOT_KNOWN, SAYS_NOTHING, SERVER, Serving, Sight, TASK,
+    add_server, full, started_by,
 };
 use crate::Fault;
 use crate::e2e::model::{Dialect, Step, ToolCall};
@@ -22,7 +22,7 @@ pub const QWEN: Agent = Agent {
     dialect: Dialect::Chat,
     prepare,
     start,
-    go_on: Err(NO_DAY),
+    resume: Err(NO_DAY_WORK),
     headless: Err(NOT_KNOWN),
     call,
     sight: Sight {

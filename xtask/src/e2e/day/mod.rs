@@ -10,7 +10,7 @@ mod tally;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
-pub use tally::Day;
+pub use tally::DayTotal;
 use tally::Tally;
 
 use self::session::{Call, Event, Session};
@@ -51,7 +51,7 @@ pub fn left_out(agent: &Agent, scenario: &str) -> Option<&'static str> {
 
 /// Does this agent take part?
 pub fn applies(agent: &Agent) -> Result<(), &'static str> {
-    agent.go_on.map(drop)
+    agent.resume.map(drop)
 }
 
 /// Plays one session; a fault is what was said or refused wrongly, or what did not end as the session states.
@@ -63,22 +63,22 @@ pub fn play(name: &str, agent: &'static Agent, tools: &Tools, words: &Words) -> 
     stage.set_longest(LONGEST_DAY);
     stage.install()?;
     let mut tally = Tally::default();
-    let mut told = Vec::new();
+    let mut played = Vec::new();
     for (prompt, turns) in parts(&session) {
         let script: Vec<Turn> =
             turns.iter().map(|turn| turn.turn.clone()).chain([Turn::Say("done")]).collect();
         let run: Run = match prompt {
             None => stage.play(&script)?,
-            Some(prompt) => stage.play_on(prompt, &script)?,
+            Some(prompt) => stage.play_resumed(prompt, &script)?,
         };
         let answered = run.received.answers.len();
         if answered < turns.len() {
             let missing = format!("only {answered} of {} turns were answered", turns.len());
             return Err(format!("{missing}\n{}", shown(&run)).into());
         }
-        told.extend(turns.into_iter().zip(run.received.answers));
+        played.extend(turns.into_iter().zip(run.received.answers));
     }
-    tally.count(name, agent, &told, &stage.timeline()?, words);
+    tally.count(name, agent, &played, &stage.timeline()?, words);
     let verdict = tally.verdict();
     tools.day.add(tally);
     verdict
@@ -111,13 +111,13 @@ fn prepared(session: &Session, agent: &'static Agent, tools: &Tools) -> Result<S
 }
 
 /// One turn with the calls it makes.
-pub struct Made<'a> {
+pub struct PlayedTurn<'a> {
     turn: Turn,
     calls: Vec<&'a Call>,
 }
 
 /// The turns between two prompts.
-type Part<'a> = (Option<&'a str>, Vec<Made<'a>>);
+type Part<'a> = (Option<&'a str>, Vec<PlayedTurn<'a>>);
 
 /// The runs of the agent: a prompt begins a new one.
 fn parts(session: &Session) -> Vec<Part<'_>> {
@@ -129,17 +129,17 @@ fn parts(session: &Session) -> Vec<Part<'_>> {
             Event::Prompt(prompt) => parts.push((Some(prompt), Vec::new())),
             Event::Outside(line) => before = Some(line.clone()),
             Event::Call(call) => match turns.last_mut() {
-                Some(made) if call.together => made.calls.push(call),
-                Some(_) | None => turns.push(Made {
-                    turn: Turn::Later { outside: before.take(), calls: Vec::new() },
+                Some(turn) if call.together => turn.calls.push(call),
+                Some(_) | None => turns.push(PlayedTurn {
+                    turn: Turn::AfterCommand { outside: before.take(), calls: Vec::new() },
                     calls: vec![call],
                 }),
             },
         }
     }
-    for made in parts.iter_mut().flat_map(|(_, turns)| turns) {
-        if let Turn::Later { calls, .. } = &mut made.turn {
-            calls.extend(made.calls.iter().map(|call| call.asked.clone()));
+    for played in parts.iter_mut().flat_map(|(_, turns)| turns) {
+        if let Turn::AfterCommand { calls, .. } = &mut played.turn {
+            calls.extend(played.calls.iter().map(|call| call.invocation.clone()));
         }
     }
     parts
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn two_agents_play_each_session_and_each_agent_five() {
-        let players: Vec<&&Agent> = AGENTS.iter().filter(|agent| agent.go_on.is_ok()).collect();
+        let players: Vec<&&Agent> = AGENTS.iter().filter(|agent| agent.resume.is_ok()).collect();
         assert_eq!(players.len(), PLAYERS.len());
         let plays = |agent: &Agent, session: &str| left_out(agent, &format!("{PREFIX}{session}")).is_none();
         for session in SESSIONS {

@@ -1,4 +1,4 @@
-//! Plays a session in a plain shell, without any agent, and compares how each step ends with what the session states.
+//! Plays a session in a plain shell, without an agent, and compares every end with the stated one.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,13 +8,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::session::{Call, Event, Session};
 use crate::Fault;
 use crate::e2e::agents::CLAUDE;
-use crate::e2e::model::{Asked, Step};
+use crate::e2e::model::{Step, TurnCall};
 use crate::e2e::stage::{Stage, Tools};
 
-/// How the rehearsal of each session ended: one is enough for all agents.
-static DONE: Mutex<BTreeMap<String, Arc<OnceLock<Result<(), String>>>>> = Mutex::new(BTreeMap::new());
+/// Results by session: one rehearsal serves all agents.
+static DONE: Mutex<BTreeMap<String, Rehearsal>> = Mutex::new(BTreeMap::new());
 
-/// A fault is every step that does not end as the session states.
+/// The result of one rehearsal, once it is over.
+type Rehearsal = Arc<OnceLock<Result<(), String>>>;
+
+/// Plays a session once; a fault lists every step that does not end as stated.
 pub fn rehearse(session: &Session, tools: &Tools) -> Result<(), Fault> {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let ended = Arc::clone(done.entry(session.name.clone()).or_default());
@@ -39,12 +42,12 @@ fn perform(session: &Session, tools: &Tools) -> Result<(), Fault> {
     }
 }
 
-/// What a call did otherwise than is stated.
+/// Says how a call ended otherwise than its session states.
 fn differs(stage: &Stage, call: &Call) -> Result<Option<String>, Fault> {
-    let (exit, text) = match &call.asked {
-        Asked::Own(Step::Shell(line)) => shell(stage, line)?,
-        Asked::Own(Step::Read(file)) => read(stage, file),
-        Asked::Own(Step::Edit { file, old, new }) => {
+    let (exit, text) = match &call.invocation {
+        TurnCall::Own(Step::Shell(line)) => shell(stage, line)?,
+        TurnCall::Own(Step::Read(file)) => read(stage, file),
+        TurnCall::Own(Step::Edit { file, old, new }) => {
             let (exit, text) = read(stage, file);
             let fits = exit == 0 && text.matches(old.as_str()).count() == 1;
             if fits {
@@ -52,21 +55,21 @@ fn differs(stage: &Stage, call: &Call) -> Result<Option<String>, Fault> {
             }
             (i32::from(!fits), String::new())
         }
-        Asked::Own(Step::Write { file, text }) => {
+        TurnCall::Own(Step::Write { file, text }) => {
             stage.write(file, text)?;
             (0, String::new())
         }
         // What a server answers is known to its scenarios.
-        Asked::Own(Step::Malformed) | Asked::Served(..) => return Ok(None),
+        TurnCall::Own(Step::Malformed) | TurnCall::Served(..) => return Ok(None),
     };
     let misses = call.shows.as_ref().filter(|shows| !text.contains(shows.as_str()));
     // Agents tell of an edit or a read in their own words, and a plain shell has none.
-    let misses = misses.filter(|_| matches!(call.asked, Asked::Own(Step::Shell(_))));
+    let misses = misses.filter(|_| matches!(call.invocation, TurnCall::Own(Step::Shell(_))));
     Ok((exit != call.exit || misses.is_some()).then(|| {
-        let told: Vec<&str> = text.lines().collect();
-        let told = told[told.len().saturating_sub(8)..].join("\n      ");
+        let lines: Vec<&str> = text.lines().collect();
+        let tail = lines[lines.len().saturating_sub(8)..].join("\n      ");
         let wanted = misses.map(|shows| format!(" and shows {shows:?}")).unwrap_or_default();
-        format!("  `{}` ends with {exit}, is to end with {}{wanted}\n      {told}", call.label(), call.exit)
+        format!("  `{}` ends with {exit}, is to end with {}{wanted}\n      {tail}", call.label(), call.exit)
     }))
 }
 

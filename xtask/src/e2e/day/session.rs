@@ -5,7 +5,7 @@ use std::fs;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::e2e::model::{Asked, Step};
+use crate::e2e::model::{Step, TurnCall};
 use crate::{Fault, project};
 
 /// One session of work.
@@ -18,7 +18,7 @@ pub struct Session {
     pub events: Vec<Event>,
 }
 
-/// What happens in it.
+/// One thing that happens in a session.
 pub enum Event {
     /// The model calls a tool.
     Call(Call),
@@ -30,27 +30,27 @@ pub enum Event {
 
 /// A call, and how it ends.
 pub struct Call {
-    pub asked: Asked,
+    pub invocation: TurnCall,
     /// Is it made in one turn with the call before it?
     pub together: bool,
     /// The exit code that the shell sees.
     pub exit: i32,
     /// Did it do what it was asked? A search that finds nothing did, a failure behind a pipe did not.
     pub worked: bool,
-    /// What its result holds.
+    /// A text in its result.
     pub shows: Option<String>,
 }
 
 impl Call {
     /// The call for a person.
     pub fn label(&self) -> String {
-        match &self.asked {
-            Asked::Own(Step::Shell(line)) => line.clone(),
-            Asked::Own(Step::Read(file)) => format!("read {file}"),
-            Asked::Own(Step::Edit { file, .. }) => format!("edit {file}"),
-            Asked::Own(Step::Write { file, .. }) => format!("write {file}"),
-            Asked::Own(Step::Malformed) => "malformed".to_owned(),
-            Asked::Served(tool, _) => format!("server's {tool}"),
+        match &self.invocation {
+            TurnCall::Own(Step::Shell(line)) => line.clone(),
+            TurnCall::Own(Step::Read(file)) => format!("read {file}"),
+            TurnCall::Own(Step::Edit { file, .. }) => format!("edit {file}"),
+            TurnCall::Own(Step::Write { file, .. }) => format!("write {file}"),
+            TurnCall::Own(Step::Malformed) => "malformed".to_owned(),
+            TurnCall::Served(tool, _) => format!("server's {tool}"),
         }
     }
 }
@@ -113,19 +113,19 @@ impl WrittenStep {
         if let Some(prompt) = self.prompt {
             return Some(Event::Prompt(prompt));
         }
-        let asked = match (self.run, self.read, self.edit, self.write, self.call) {
-            (Some(line), None, None, None, None) => Asked::Own(Step::Shell(line)),
-            (None, Some(file), None, None, None) => Asked::Own(Step::Read(file)),
+        let invocation = match (self.run, self.read, self.edit, self.write, self.call) {
+            (Some(line), None, None, None, None) => TurnCall::Own(Step::Shell(line)),
+            (None, Some(file), None, None, None) => TurnCall::Own(Step::Read(file)),
             (None, None, Some(file), None, None) => {
-                Asked::Own(Step::Edit { file, old: self.old?, new: self.new? })
+                TurnCall::Own(Step::Edit { file, old: self.old?, new: self.new? })
             }
-            (None, None, None, Some(file), None) => Asked::Own(Step::Write { file, text: self.text? }),
-            (None, None, None, None, Some(tool)) => Asked::Served(tool, self.arguments?),
+            (None, None, None, Some(file), None) => TurnCall::Own(Step::Write { file, text: self.text? }),
+            (None, None, None, None, Some(tool)) => TurnCall::Served(tool, self.arguments?),
             _ => return None,
         };
         let exit = self.exit.unwrap_or(0);
         let worked = self.worked.unwrap_or(exit == 0);
-        Some(Event::Call(Call { asked, together: self.together, exit, worked, shows: self.shows }))
+        Some(Event::Call(Call { invocation, together: self.together, exit, worked, shows: self.shows }))
     }
 }
 

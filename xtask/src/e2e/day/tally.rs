@@ -1,55 +1,55 @@
-//! Counts what was said and refused in honest work, beside what was true.
+//! Counts false claims, false refusals and needless words in honest work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::Made;
+use super::PlayedTurn;
 use super::session::Call;
 use crate::Fault;
 use crate::e2e::agents::Agent;
 use crate::e2e::heard::{REFUSAL, Words};
-use crate::e2e::model::{Asked, Step};
+use crate::e2e::model::{Step, TurnCall};
 use crate::e2e::scenarios::squeezed;
 
-/// So many of a hundred failing calls may come with words that nobody needs.
+/// Most needless words per hundred failing calls.
 const MOST_NEEDLESS: usize = 5;
 
 /// Words about a call that do not say it has failed: the same answer again, a state that has not moved, a circle.
-const NO_CLAIM: [&str; 4] = ["look", "poll", "lap", "cycle"];
+const NEUTRAL_TRACKS: [&str; 4] = ["look", "poll", "lap", "cycle"];
 
-/// What was counted in one run, or in all of them.
+/// Counts of one run, or of all of them.
 #[derive(Debug, Default)]
 pub struct Tally {
     runs: usize,
     calls: usize,
     failing: usize,
     /// A call that worked was said to have failed.
-    claims: Vec<String>,
+    false_claims: Vec<String>,
     /// A call was refused.
-    refusals: Vec<String>,
+    false_refusals: Vec<String>,
     /// Words came with a call that worked, or the same words again for the same failing call.
     needless: Vec<String>,
     /// A call did not end as the session states.
-    crooked: Vec<String>,
+    mismatches: Vec<String>,
 }
 
-/// What all runs together counted.
+/// The counts of all runs together.
 #[derive(Debug, Default)]
-pub struct Day(Mutex<Tally>);
+pub struct DayTotal(Mutex<Tally>);
 
-impl Day {
+impl DayTotal {
     /// Adds one run.
     pub fn add(&self, tally: Tally) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.runs += tally.runs;
         all.calls += tally.calls;
         all.failing += tally.failing;
-        all.claims.extend(tally.claims);
-        all.refusals.extend(tally.refusals);
+        all.false_claims.extend(tally.false_claims);
+        all.false_refusals.extend(tally.false_refusals);
         all.needless.extend(tally.needless);
-        all.crooked.extend(tally.crooked);
+        all.mismatches.extend(tally.mismatches);
     }
 
     /// Shows the needless words and returns the closing line; nothing where no session was played. A fault is too many of
@@ -66,8 +66,8 @@ impl Day {
             all.runs,
             all.calls,
             all.failing,
-            all.claims.len(),
-            all.refusals.len(),
+            all.false_claims.len(),
+            all.false_refusals.len(),
             all.needless.len()
         );
         Some(match all.needless.len() * 100 > all.failing * MOST_NEEDLESS {
@@ -77,8 +77,8 @@ impl Day {
     }
 }
 
-/// What `unstuck` says that it said.
-struct Said {
+/// A text that `unstuck` gave the model, by the timeline.
+struct Message {
     text: String,
     track: String,
     refused: bool,
@@ -90,44 +90,44 @@ impl Tally {
         &mut self,
         session: &str,
         agent: &Agent,
-        told: &[(Made<'_>, String)],
+        played: &[(PlayedTurn<'_>, String)],
         timeline: &[Value],
         words: &Words,
     ) {
         self.runs += 1;
-        let said = said(timeline);
+        let messages = messages(timeline);
         let mut before: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-        for (number, (made, answer)) in told.iter().enumerate() {
-            self.calls += made.calls.len();
-            self.failing += made.calls.iter().filter(|call| !call.worked).count();
+        for (number, (turn, answer)) in played.iter().enumerate() {
+            self.calls += turn.calls.len();
+            self.failing += turn.calls.iter().filter(|call| !call.worked).count();
             let answer = plain(answer);
-            let labels: Vec<String> = made.calls.iter().map(|call| call.label()).collect();
+            let labels: Vec<String> = turn.calls.iter().map(|call| call.label()).collect();
             let place = format!("{} {session} turn {}, `{}`", agent.name, number + 1, labels.join("` and `"));
-            let heard = heard(&said, &answer);
-            let refused = answer.contains(REFUSAL) || heard.iter().any(|one| one.refused);
+            let received = received(&messages, &answer);
+            let refused = answer.contains(REFUSAL) || received.iter().any(|one| one.refused);
             if refused {
-                self.refusals.push(format!("{place}: refused: {}", quoted(&heard, &answer)));
+                self.false_refusals.push(format!("{place}: refused: {}", quoted(&received, &answer)));
                 continue;
             }
-            let alone = made.calls.len() == 1;
-            let crooked: Vec<String> =
-                made.calls.iter().filter_map(|call| crooked(call, alone, &answer)).collect();
-            if !crooked.is_empty() {
-                // What was said of it cannot be judged by what the session states.
-                self.crooked.push(format!("{place}: {}: {answer}", crooked.join(", ")));
+            let alone = turn.calls.len() == 1;
+            let mismatches: Vec<String> =
+                turn.calls.iter().filter_map(|call| mismatch(call, alone, &answer)).collect();
+            if !mismatches.is_empty() {
+                // The words about it cannot be judged by an end it did not have.
+                self.mismatches.push(format!("{place}: {}: {answer}", mismatches.join(", ")));
                 continue;
             }
-            let worked = made.calls.iter().all(|call| call.worked);
-            if heard.is_empty() && worked && words.heard(&answer).is_some() {
-                self.claims.push(format!("{place}: said, and not in the timeline: {answer}"));
+            let worked = turn.calls.iter().all(|call| call.worked);
+            if received.is_empty() && worked && words.heard(&answer).is_some() {
+                self.false_claims.push(format!("{place}: said, and not in the timeline: {answer}"));
             }
             let known = before.entry(labels.join("\n")).or_default();
-            for one in heard {
+            for one in received {
                 match worked {
-                    true if NO_CLAIM.contains(&one.track.as_str()) => {
+                    true if NEUTRAL_TRACKS.contains(&one.track.as_str()) => {
                         self.needless.push(format!("{place}: it worked, and was told: {}", one.text));
                     }
-                    true => self.claims.push(format!("{place}: it worked, and was told: {}", one.text)),
+                    true => self.false_claims.push(format!("{place}: it worked, and was told: {}", one.text)),
                     false if !known.insert(&one.text) => {
                         self.needless.push(format!("{place}: the same words again: {}", one.text));
                     }
@@ -139,8 +139,11 @@ impl Tally {
 
     /// A fault where anything but needless words was found: those are counted over all runs.
     pub fn verdict(&self) -> Result<(), Fault> {
-        let wrong =
-            [("false claim", &self.claims), ("false refusal", &self.refusals), ("other end", &self.crooked)];
+        let wrong = [
+            ("false claim", &self.false_claims),
+            ("false refusal", &self.false_refusals),
+            ("other end", &self.mismatches),
+        ];
         let lines: Vec<String> = wrong
             .iter()
             .flat_map(|(what, all)| all.iter().map(move |one| format!("{what}: {one}")))
@@ -149,8 +152,8 @@ impl Tally {
     }
 }
 
-/// Everything the timeline says was told to the model, each text once.
-fn said(timeline: &[Value]) -> Vec<Said> {
+/// Returns every text the model was given by the timeline, each once.
+fn messages(timeline: &[Value]) -> Vec<Message> {
     let mut known = BTreeSet::new();
     let spoken = timeline.iter().filter(|event| event["body"]["spoken"] != false);
     let texts = spoken.filter_map(|event| {
@@ -161,7 +164,7 @@ fn said(timeline: &[Value]) -> Vec<Said> {
         };
         let text = squeezed(event["body"]["text"].as_str()?);
         let track = event["body"]["track"].as_str().unwrap_or_default().to_owned();
-        (!text.is_empty()).then_some(Said { text, track, refused })
+        (!text.is_empty()).then_some(Message { text, track, refused })
     });
     texts.filter(|one| known.insert(one.text.clone())).collect()
 }
@@ -171,34 +174,34 @@ fn plain(answer: &str) -> String {
     squeezed(answer).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
-/// What of it is in an answer, without texts that are only a part of a longer one.
-fn heard<'a>(said: &'a [Said], answer: &str) -> Vec<&'a Said> {
-    let all: Vec<&Said> = said.iter().filter(|one| answer.contains(&one.text)).collect();
+/// Returns the texts that are in an answer, without those that are only a part of a longer one.
+fn received<'a>(messages: &'a [Message], answer: &str) -> Vec<&'a Message> {
+    let all: Vec<&Message> = messages.iter().filter(|one| answer.contains(&one.text)).collect();
     let is_part =
-        |one: &Said| all.iter().any(|other| other.text != one.text && other.text.contains(&one.text));
+        |one: &Message| all.iter().any(|other| other.text != one.text && other.text.contains(&one.text));
     all.iter().copied().filter(|one| !is_part(one)).collect()
 }
 
-fn quoted(heard: &[&Said], answer: &str) -> String {
-    match heard.iter().find(|one| one.refused) {
+fn quoted(received: &[&Message], answer: &str) -> String {
+    match received.iter().find(|one| one.refused) {
         Some(one) => one.text.clone(),
         None => answer.to_owned(),
     }
 }
 
-/// What tells that a call ended otherwise than the session states: its output, or the exit code that the agent tells.
-fn crooked(call: &Call, alone: bool, answer: &str) -> Option<String> {
+/// Says how a call ended otherwise than its session states, by its output or by the exit code the agent reports.
+fn mismatch(call: &Call, alone: bool, answer: &str) -> Option<String> {
     let missing = call.shows.as_ref().filter(|shows| !answer.contains(&squeezed(shows)));
     if let Some(shows) = missing {
         return Some(format!("its result does not show {shows:?}"));
     }
-    let is_shell = matches!(call.asked, Asked::Own(Step::Shell(_)));
-    let exit = exit_told(answer).filter(|_| alone && is_shell)?;
+    let is_shell = matches!(call.invocation, TurnCall::Own(Step::Shell(_)));
+    let exit = reported_exit(answer).filter(|_| alone && is_shell)?;
     (exit != call.exit).then(|| format!("it ended with {exit} and not with {}", call.exit))
 }
 
-/// The exit code in an agent's own words, where it tells one.
-fn exit_told(answer: &str) -> Option<i32> {
+/// Returns the exit code the agent reports, if it reports one.
+fn reported_exit(answer: &str) -> Option<i32> {
     const MARKS: [&str; 3] = ["Process exited with code ", "Exit Code: ", "Exit code "];
     let after = MARKS.iter().find_map(|mark| answer.split(mark).nth(1))?;
     after.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
@@ -213,19 +216,20 @@ mod tests {
     use crate::e2e::model::Turn;
 
     fn call(line: &str, exit: i32, worked: bool, shows: &str) -> Call {
-        let asked = Asked::Own(Step::Shell(line.to_owned()));
-        Call { asked, together: false, exit, worked, shows: Some(shows.to_owned()) }
+        let invocation = TurnCall::Own(Step::Shell(line.to_owned()));
+        Call { invocation, together: false, exit, worked, shows: Some(shows.to_owned()) }
     }
 
     /// Counts turns of one call each, with what the model received.
     #[track_caller]
     fn check(turns: &[(Call, &str)], timeline: &[Value], expected: [usize; 4]) {
-        let made = |call| Made { turn: Turn::Say("done"), calls: vec![call] };
-        let told: Vec<(Made<'_>, String)> =
-            turns.iter().map(|(call, answer)| (made(call), (*answer).to_owned())).collect();
+        let turn = |call| PlayedTurn { turn: Turn::Say("done"), calls: vec![call] };
+        let played: Vec<(PlayedTurn<'_>, String)> =
+            turns.iter().map(|(call, answer)| (turn(call), (*answer).to_owned())).collect();
         let mut tally = Tally::default();
-        tally.count("test", &CLAUDE, &told, timeline, &Words::read().unwrap());
-        let counts = [&tally.claims, &tally.refusals, &tally.needless, &tally.crooked].map(Vec::len);
+        tally.count("test", &CLAUDE, &played, timeline, &Words::read().unwrap());
+        let counts =
+            [&tally.false_claims, &tally.false_refusals, &tally.needless, &tally.mismatches].map(Vec::len);
         assert_eq!(counts, expected, "{tally:?}");
     }
 

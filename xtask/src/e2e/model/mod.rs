@@ -39,11 +39,11 @@ pub enum Turn {
     Calls(Vec<Step>),
     /// Calls of the agent's own tools, and of those that an MCP server offers, made after a command that runs outside the
     /// agent: a person or another program changes something between two turns.
-    Later {
+    AfterCommand {
         /// A command line, run in the project; none where nothing happens outside.
         outside: Option<String>,
         /// The calls.
-        calls: Vec<Asked>,
+        calls: Vec<TurnCall>,
     },
     /// One call of a tool that an MCP server offers.
     Served(&'static str, Value),
@@ -95,7 +95,7 @@ pub enum Step {
 
 /// One call of a turn: of a tool of the agent's own, or of one that an MCP server offers.
 #[derive(Debug, Clone)]
-pub enum Asked {
+pub enum TurnCall {
     /// The agent's own.
     Own(Step),
     /// A server's.
@@ -158,20 +158,20 @@ struct Reply {
     /// There is no answer.
     refusal: Option<Refusal>,
     /// What happens before it is given.
-    outside: Option<Outside>,
+    outside: Option<OutsideCommand>,
 }
 
 /// A command that a person or another program runs while the agent waits for its model.
 #[derive(Debug, Clone)]
-pub struct Outside {
+pub struct OutsideCommand {
     /// The command line.
     pub line: String,
     /// Where it runs.
     pub folder: PathBuf,
 }
 
-impl Outside {
-    fn happen(&self) {
+impl OutsideCommand {
+    fn run(&self) {
         let mut command = Command::new("bash");
         command.args(["-c", &self.line]).current_dir(&self.folder);
         // A script that states what cannot be is found by what the calls after it tell.
@@ -262,7 +262,7 @@ fn take_turn(script: &Mutex<Script>, body: &Value, offers_tools: bool) -> Reply 
     script.next += 1;
     drop(script);
     if let Some(outside) = &turn.outside {
-        outside.happen();
+        outside.run();
     }
     Reply { id, ..turn }
 }
@@ -335,7 +335,7 @@ impl Model {
             Spelled::Calls(calls) => {
                 Reply { calls: calls.into_iter().map(&mut name).collect(), ..Reply::default() }
             }
-            Spelled::Later(outside, calls) => {
+            Spelled::AfterCommand(outside, calls) => {
                 Reply { calls: calls.into_iter().map(&mut name).collect(), outside, ..Reply::default() }
             }
         });
@@ -406,7 +406,7 @@ pub enum Spelled {
     /// Calls at once.
     Calls(Vec<ToolCall>),
     /// Calls at once, after something happened outside.
-    Later(Option<Outside>, Vec<ToolCall>),
+    AfterCommand(Option<OutsideCommand>, Vec<ToolCall>),
     /// Words.
     Say(&'static str),
     /// No answer.
