@@ -1,6 +1,6 @@
 //! A success that a check denies: it says that all went well, and it did not. That is a failure of its own. Its cause is its
 //! own as well, unless what was fetched from elsewhere tells another one: an answer that was cut off, or the apology of a
-//! server that is busy.
+//! server that is busy. JSON that was asked for and cannot be read is whole the next time, or never: it is asked for once more.
 
 use unstuck_judge::rules::Stream;
 use unstuck_judge::{
@@ -9,12 +9,13 @@ use unstuck_judge::{
 };
 
 use super::work::{CheckResult, Tried};
+use crate::checks::EXPECT_JSON;
 
 /// What a person has to do about it, by its key.
 const ADVICE: &str = "do-not-believe";
 
 /// Turns a success that a check denies into the failure that it is.
-pub(super) fn look(tried: &mut Tried, rules: &Rules) {
+pub(crate) fn look(tried: &mut Tried, rules: &Rules) {
     let failed = tried.checks.iter().find_map(|checked| Some((checked, checked.result.found()?)));
     let is_claimed = tried.claims_success() || tried.denied_by_check();
     let Some((checked, found)) = failed.filter(|_| is_claimed) else { return };
@@ -34,9 +35,13 @@ pub(super) fn look(tried: &mut Tried, rules: &Rules) {
         proof: Proof::Proven,
         is_elsewhere: false,
     };
-    let is_cut_off = matches!(checked.result, CheckResult::CutOff { .. });
+    let is_asked_for = checked.check.starts_with(EXPECT_JSON);
+    let is_cut_off = matches!(checked.result, CheckResult::CutOff { .. }) && !is_asked_for;
     tried.diagnosis = match passing(&tried.observation, is_cut_off, rules) {
         Some(passing) => Diagnosis { rule: own.rule, evidence: own.evidence, ..passing },
+        None if is_asked_for && checked.is_unread() => {
+            Diagnosis { kind: Kind::ParseError, transient: true, fix_by: FixBy::Wait, effect: None, ..own }
+        }
         None => own,
     };
     if tried.code == 0 {
@@ -85,6 +90,17 @@ mod tests {
     }
 
     fn check_call(line: &str, printed: &str, code: i32, results: Vec<CheckResult>, expected: &str) {
+        check_named("test -s app", line, printed, code, results, expected);
+    }
+
+    fn check_named(
+        name: &str,
+        line: &str,
+        printed: &str,
+        code: i32,
+        results: Vec<CheckResult>,
+        expected: &str,
+    ) {
         let observation = Observation {
             call: Call::shell(line),
             outcome: Outcome::Exited { code },
@@ -93,7 +109,7 @@ mod tests {
             stderr: Vec::new(),
             merged: Vec::new(),
         };
-        let checked = |result| Checked { check: "test -s app".to_owned(), result, took: Duration::ZERO };
+        let checked = |result| Checked { check: name.to_owned(), result, took: Duration::ZERO };
         let mut tried = Tried {
             diagnosis: Rules::built_in().diagnose(&observation),
             observation,
@@ -129,6 +145,22 @@ mod tests {
         check(fetch, "[]", false, "check_failed");
         check("cat page.html", busy, false, "check_failed");
         check("./tool", "[1,", true, "check_failed");
+    }
+
+    #[test]
+    fn json_that_was_asked_for_and_cannot_be_read_is_malformed() {
+        let check = |line: &str, printed: &str, result: CheckResult, expected: &str| {
+            let expected = format!("1 {expected} expect-json: not so");
+            check_named("expect-json", line, printed, 0, vec![result], &expected);
+        };
+        let found = || "not so".to_owned();
+        let fetch = "curl -s https://a.example/x";
+        check("cat a.json", "[1,", CheckResult::CutOff { found: found() }, "parse_error");
+        check("cat a.json", "no", CheckResult::Unread { found: found() }, "parse_error");
+        check(fetch, "[1,", CheckResult::CutOff { found: found() }, "parse_error");
+        check("cat a.json", "[]", CheckResult::Failed { found: found() }, "check_failed");
+        let busy = "<title>503 Service Unavailable</title>";
+        check(fetch, busy, CheckResult::Unread { found: found() }, "server_error");
     }
 
     #[test]

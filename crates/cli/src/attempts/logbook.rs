@@ -100,7 +100,8 @@ impl<'a> Logbook<'a> {
             }),
         };
         let who = self.who_at(at);
-        let (answer, report) = self.desk.after(rules, who, &result, at, None);
+        let (answer, mut report) = self.desk.after(rules, who, &result, at, None);
+        report.aliases.tag = tried.tag(report.aliases.tag);
         if let (Some(Retry::Again { wait, attempt, of, .. }), Kept::Spooled { .. } | Kept::Lost { .. }) =
             (&answer.said.retry, &answer.kept)
         {

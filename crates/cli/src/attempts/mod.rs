@@ -3,7 +3,7 @@
 //! single attempts. Our own faults never keep anything from running.
 
 pub(crate) mod clock;
-mod contradicted;
+pub(crate) mod contradicted;
 mod edges;
 mod logbook;
 mod pause;

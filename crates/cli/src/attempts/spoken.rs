@@ -20,14 +20,12 @@ const CAUSE_MAX: usize = 60;
 
 /// One attempt in one line.
 pub(crate) fn verify_line(action: &str, tried: &Tried, report: &Report) -> String {
-    let status = if tried.claims_success() { "success" } else { "failed" };
-    let mut line = format!(
-        "[{}] verify action={} status={status} error={} duration={}ms",
-        clock::now(),
-        named(action),
-        report.aliases.tag,
-        tried.took.as_millis()
-    );
+    let mut line = format!("[{}] verify action={} status=", clock::now(), named(action));
+    line += &match tried.claims_success() {
+        true => "success".to_owned(),
+        false => format!("failed error={}", report.aliases.tag),
+    };
+    let _ = write!(line, " duration={}ms", tried.took.as_millis());
     if let Some(code) = tried.observation.http_status {
         let _ = write!(line, " http_code={code}");
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use unstuck_judge::{Call, Diagnosis, Observation};
+use unstuck_judge::{Call, Diagnosis, Kind, Observation, Outcome};
 use unstuck_wire::report::Report;
 
 use crate::exit::CommandError;
@@ -67,6 +67,18 @@ impl Tried {
         self.diagnosis.ok() == Some(true)
     }
 
+    /// The older word for the failure, where more is known of it here than its kind tells; `of_kind` is that of its kind.
+    pub(super) fn tag(&self, of_kind: &'static str) -> &'static str {
+        let is_unwelcome = self.observation.outcome == Outcome::ReportedFailure
+            || self.checks.iter().any(|checked| checked.has_failed() && checked.check.starts_with("expect "));
+        // What the other side asks to wait for keeps the word by which it is waited for.
+        let waits = matches!(self.diagnosis.kind, Kind::RateLimited | Kind::Timeout | Kind::ParseError);
+        match (self.observation.http_status, waits) {
+            (Some(_), false) if is_unwelcome => "api_err",
+            (Some(_) | None, _) => of_kind,
+        }
+    }
+
     /// Did it end as if all was well, and a check says otherwise?
     pub(crate) fn denied_by_check(&self) -> bool {
         self.observation.outcome.said_ok() == Some(true) && self.checks.iter().any(Checked::has_failed)
@@ -106,6 +118,10 @@ pub(crate) enum CheckResult {
     CutOff {
         found: String,
     },
+    /// What came is of another form; why.
+    Unread {
+        found: String,
+    },
 }
 
 impl CheckResult {
@@ -113,12 +129,19 @@ impl CheckResult {
     pub(crate) fn found(&self) -> Option<&str> {
         match self {
             CheckResult::Held => None,
-            CheckResult::Failed { found } | CheckResult::CutOff { found } => Some(found),
+            CheckResult::Failed { found } | CheckResult::CutOff { found } | CheckResult::Unread { found } => {
+                Some(found)
+            }
         }
     }
 }
 
 impl Checked {
+    /// Could what came not be read at all?
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self.result, CheckResult::CutOff { .. } | CheckResult::Unread { .. })
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         self.result.found().is_some()
     }

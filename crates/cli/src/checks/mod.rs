@@ -27,6 +27,9 @@ use json_test::JsonTest;
 use listener::{BODY_MAX, Json};
 use print::Print;
 
+/// How checks are called of JSON that somebody asked for.
+pub(crate) const EXPECT_JSON: &str = "expect-json";
+
 /// What somebody expects of a command.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Checks")]
@@ -277,14 +280,14 @@ fn is_json(wanted: &WantedJson, json: &Json, lang: Lang) -> (String, CheckResult
         WantedJson::Any => None,
         WantedJson::That(test) => Some(test),
     };
-    let check = test.map_or("expect-json".to_owned(), |test| format!("expect-json {}", test.written()));
+    let check = test.map_or(EXPECT_JSON.to_owned(), |test| format!("{EXPECT_JSON} {}", test.written()));
     let result = match (json.text.end(), test, &json.body) {
         (JsonEnd::Whole, Some(test), Some(body)) => asked_about(test, body, lang)
             .map_or_else(|found| CheckResult::Failed { found }, |()| CheckResult::Held),
         (JsonEnd::Whole, Some(_) | None, _) => CheckResult::Held,
         (end @ JsonEnd::Cut, _, _) => CheckResult::CutOff { found: no_json(end, lang) },
         (end @ (JsonEnd::Nothing | JsonEnd::Broken { .. }), _, _) => {
-            CheckResult::Failed { found: no_json(end, lang) }
+            CheckResult::Unread { found: no_json(end, lang) }
         }
     };
     (check, result)

@@ -91,6 +91,9 @@ pub(crate) struct HttpArgs {
     /// The session that it belongs to (default: that of whoever started us, or a new one)
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// What it is called in the lines on standard error (default: method and address)
+    #[arg(long, value_name = "NAME")]
+    action: Option<String>,
     /// Print what came of it as the last line on standard error, as JSON
     #[arg(long)]
     json: bool,
@@ -155,7 +158,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HttpArgs) -> Result<ExitS
         destination: args.output.clone().map_or(Destination::Stdout, Destination::File),
         max_redirects: args.max_redirects,
     };
-    let mut fetch = Fetch::new(&rules, request, wanted);
+    let mut fetch = Fetch::new(&rules, request, wanted, args.action.clone());
     let story = attempts::carry_out(ui, cellar, &rules, &terms, &mut fetch)?;
     let (answered, cleaner) = (fetch.answered.as_ref(), cellar.cleaner());
     let said = match (args.json, args.quiet) {

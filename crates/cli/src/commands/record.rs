@@ -8,8 +8,9 @@ use unstuck_judge::rules::Stream;
 use unstuck_judge::{Call, Observation, Outcome};
 use unstuck_store::Kept;
 
-use crate::attempts::{self, Aloud, Edges, Logbook, Terms, Tried, clock, verify_line};
+use crate::attempts::{self, Aloud, Edges, Logbook, Terms, Tried, clock, contradicted, verify_line};
 use crate::cellar::{self, Cellar};
+use crate::checks::{CheckArgs, Checks, Seen};
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::{self, Ui};
 use crate::{explain, knowledge};
@@ -54,6 +55,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
     let kept = cellar.settings.output();
     let mut output = Edges::new(kept.head, kept.tail);
     let mut reading = rules.read().at(clock::here());
+    // A success is doubted for the same signs as that of a command that unstuck ran itself.
+    let doubts = Checks::new(&CheckArgs::default(), ui.lang())?;
+    let mut heard = doubts.listen(&call);
     // Whoever types the command by hand has no output to hand over.
     if !ui::input_is_terminal() {
         let mut input = io::stdin().lock();
@@ -64,6 +68,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
                 Ok(count) => {
                     reading.feed(Stream::Merged, &buffer[..count]);
                     output.feed(&buffer[..count]);
+                    heard.feed(Stream::Stdout, &buffer[..count]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(CommandError::Input(source)),
@@ -76,7 +81,9 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
         code => Outcome::Exited { code },
     };
     let diagnosis = rules.conclude(reading, &call, outcome, None);
-    let tried = Tried {
+    let exit_code = (outcome != Outcome::TimedOut).then_some(args.exit_code);
+    let seen = Seen { exit_code, heard, variables: &[], until: None };
+    let mut tried = Tried {
         observation: Observation {
             call,
             outcome,
@@ -88,9 +95,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
         diagnosis,
         took: Duration::from_millis(args.duration_ms),
         code: args.exit_code as u8,
-        checks: Vec::new(),
+        checks: doubts.look(&doubts.before(), seen),
         hindrance: None,
     };
+    contradicted::look(&mut tried, &rules);
     let terms = Terms {
         door: "record",
         agent: "main".to_owned(),

@@ -65,6 +65,8 @@ pub(crate) struct Fetch<'a> {
     client: Client,
     request: Request,
     wanted: Wanted,
+    /// What the person calls it, where they named it.
+    action: Option<String>,
     /// The last answer, where there was one.
     pub(crate) answered: Option<Answered>,
 }
@@ -83,8 +85,13 @@ struct Ending {
 }
 
 impl<'a> Fetch<'a> {
-    pub(crate) fn new(rules: &'a Rules, request: Request, wanted: Wanted) -> Fetch<'a> {
-        Fetch { rules, client: Client::new(), request, wanted, answered: None }
+    pub(crate) fn new(
+        rules: &'a Rules,
+        request: Request,
+        wanted: Wanted,
+        action: Option<String>,
+    ) -> Fetch<'a> {
+        Fetch { rules, client: Client::new(), request, wanted, action, answered: None }
     }
 
     fn allows(&self, status: StatusCode) -> bool {
@@ -246,7 +253,8 @@ impl Work for Fetch<'_> {
 
     fn action(&self) -> String {
         let place = self.request.url.authority().map_or("", |place| place.as_str());
-        format!("{} {place}{}", self.request.method, self.request.url.path())
+        let by_address = || format!("{} {place}{}", self.request.method, self.request.url.path());
+        self.action.clone().unwrap_or_else(by_address)
     }
 
     fn attempt(&mut self, turn: &Turn<'_>) -> Tried {

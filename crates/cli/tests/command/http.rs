@@ -49,7 +49,7 @@ fn verified(said: &Said) -> Vec<String> {
 #[test]
 fn the_body_of_a_success_is_passed_on_byte_for_byte() {
     let (said, server) = check(&["GET"], vec![answers(OK, &[], "hello\r\nworld")], (0, "hello\r\nworld", 1));
-    assert_eq!(verified(&said), ["success success 200"], "{said}");
+    assert_eq!(verified(&said), ["success 200"], "{said}");
     let head = &server.asked()[0].head;
     assert!(head.starts_with("GET /x HTTP/1.1") && head.contains("user-agent: unstuck/"), "{head}");
     assert!(!head.contains("accept-encoding"), "nothing is asked for that would have to be unpacked: {head}");
@@ -62,7 +62,7 @@ fn a_rate_limit_is_waited_for_as_long_as_the_server_asks() {
         vec![answers("429 Too Many Requests", &["Retry-After: 2"], "slow down"), answers(OK, &[], "done")];
     let (said, _) = check(&["GET"], deeds, (0, "done", 2));
     assert!(begun.elapsed() >= Duration::from_secs(2), "{said}");
-    assert_eq!(verified(&said), ["failed rate_limited 429", "success success 200"], "{said}");
+    assert_eq!(verified(&said), ["failed rate_limited 429", "success 200"], "{said}");
     assert!(said.stderr().contains("self-correct: will retry rate_limited"), "{said}");
 }
 
@@ -103,7 +103,7 @@ fn an_overloaded_server_is_asked_again() {
 #[test]
 fn a_connection_that_is_reset_or_closed_without_an_answer_is_made_again() {
     let (said, _) = check(&["GET"], vec![resets(), answers(OK, &[], "done")], (0, "done", 2));
-    assert_eq!(verified(&said), ["failed network_err", "success success 200"], "{said}");
+    assert_eq!(verified(&said), ["failed network_err", "success 200"], "{said}");
     check(&["GET"], vec![says(""), answers(OK, &[], "done")], (0, "done", 2));
 }
 
@@ -111,7 +111,7 @@ fn a_connection_that_is_reset_or_closed_without_an_answer_is_made_again() {
 fn a_body_that_breaks_off_is_no_answer() {
     let short = || says("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf of");
     let (said, _) = check(&["GET"], vec![short(), answers(OK, &[], "all of it")], (0, "all of it", 2));
-    assert_eq!(verified(&said), ["failed network_err 200", "success success 200"], "{said}");
+    assert_eq!(verified(&said), ["failed network_err 200", "success 200"], "{said}");
     let json = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n4\r\n[1,2\r\n";
     check(&["GET"], vec![says(json), answers(OK, &[], "[1,2]")], (0, "[1,2]", 2));
 }
@@ -184,7 +184,7 @@ fn a_slow_answer_gets_more_time_and_ends_in_124() {
     let slow = || hangs(Duration::from_secs(20));
     let args = ["GET", "--timeout", "300ms", "--retries", "1"];
     let (said, _) = check(&args, vec![slow(), answers(OK, &[], "done")], (0, "done", 2));
-    assert_eq!(verified(&said), ["failed timeout", "success success 200"], "{said}");
+    assert_eq!(verified(&said), ["failed timeout", "success 200"], "{said}");
     let server = Server::that(vec![slow()]);
     let said =
         World::empty().run(&["http", "GET", &server.at("/"), "--timeout", "300ms", "--retries", "0"], "");
@@ -233,7 +233,7 @@ fn statuses_mean_what_they_mean() {
 fn other_statuses_are_welcome_where_they_are_named() {
     let (said, _) =
         check(&["GET", "--expect", "200,404"], vec![answers("404 Not Found", &[], "none")], (0, "none", 1));
-    assert_eq!(verified(&said), ["success success 404"], "{said}");
+    assert_eq!(verified(&said), ["success 404"], "{said}");
     let (said, _) =
         check(&["GET", "--expect", "200"], vec![answers("202 Accepted", &[], "later")], (1, "", 1));
     said.complains(1, &["check_failed", "expect 200", "202 Accepted"]);
