@@ -15,6 +15,7 @@ use unstuck_vault::{SnapshotId, VaultError};
 use crate::agents::Scope;
 use crate::checks::CheckError;
 use crate::editing::EditError;
+use crate::gone_snapshot::GoneSnapshot;
 use crate::protect::ProtectError;
 use crate::settings::SettingsError;
 
@@ -153,6 +154,8 @@ pub(crate) enum CommandError {
     Vault(#[from] VaultError),
     #[error("this would destroy what unstuck itself has saved: {}", path.display())]
     OurOwn { path: PathBuf },
+    #[error("{}", removal.in_words(Lang::En))]
+    SnapshotGone { removal: Box<GoneSnapshot> },
     #[error("there is no snapshot")]
     NoSnapshot,
     #[error("there is no {}", path.display())]
@@ -269,6 +272,7 @@ impl CommandError {
             | CommandError::NoAgent
             | CommandError::Store(StoreError::Missing { .. })
             | CommandError::NoSnapshot
+            | CommandError::SnapshotGone { .. }
             | CommandError::NotInSnapshot { .. }
             | CommandError::NotProtected { .. }
             | CommandError::NothingToUndo { .. }

@@ -21,6 +21,7 @@ mod exit;
 mod explain;
 mod find_server;
 mod find_session;
+mod gone_snapshot;
 mod headless;
 mod http;
 mod knowledge;
@@ -70,6 +71,7 @@ use unstuck_judge::Lang;
 
 use cellar::Cellar;
 use exit::{CommandError, ExitStatus};
+use gone_snapshot::GoneSnapshot;
 use settings::{Around, Settings, assignments};
 use ui::{Language, Ui};
 
@@ -222,7 +224,8 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         return commands::config::run(ui, &around, settings, args);
     }
     let cellar = Cellar::new(&around, settings?);
-    let status = hand_over(ui, &cellar, &cli.command)?;
+    let done = hand_over(ui, &cellar, &cli.command);
+    let status = done.map_err(|error| GoneSnapshot::explain(error, &cellar))?;
     if cellar.lines_wait() {
         ui.remark(match ui.lang() {
             Lang::En => "another process holds the store: entries that wait in the spool are not shown yet\n",

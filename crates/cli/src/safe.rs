@@ -9,8 +9,8 @@ use glob::Pattern;
 use unstuck_judge::Lang;
 use unstuck_store::{Entry, SafeCall, SafeDeed, SafeNote};
 use unstuck_vault::{
-    Collected, Coverage, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault, VaultError,
-    Watch, Wish,
+    Cause, Collected, Coverage, Gone, Origin, Reserve, Restored, Retention, Snapshot, SnapshotId, Vault,
+    VaultError, Watch, Wish,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 
@@ -172,7 +172,7 @@ impl<'a> Safe<'a> {
             }
         }
         let collected = vault.collect(&retention, wish.now, watch)?;
-        self.note_removed(&collected.snapshots, Why::Expired);
+        self.note_removed(&collected.gone, Why::Expired);
         match collected.after < collected.before {
             true => vault.take(wish, watch),
             false => Err(full),
@@ -202,7 +202,7 @@ impl<'a> Safe<'a> {
             Ok(()) => vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default(),
             Err(_) => Collected::default(),
         };
-        let removed = collected.snapshots.iter().map(|id| Done::Removed(*id, Why::Expired));
+        let removed = collected.gone.iter().map(|gone| Done::Removed(gone, Why::Expired));
         self.tell(done.into_iter().chain(removed));
         collected
     }
@@ -213,8 +213,8 @@ impl<'a> Safe<'a> {
     }
 
     /// Tells the timeline of snapshots that are gone.
-    pub(crate) fn note_removed(&self, snapshots: &[SnapshotId], why: Why) {
-        self.tell(snapshots.iter().map(|id| Done::Removed(*id, why)));
+    pub(crate) fn note_removed(&self, gone: &[Gone], why: Why) {
+        self.tell(gone.iter().map(|gone| Done::Removed(gone, why)));
     }
 
     fn tell<'d>(&self, done: impl IntoIterator<Item = Done<'d>>) {
@@ -237,7 +237,7 @@ pub(crate) enum Done<'a> {
     /// Something was brought back from a snapshot.
     Restored(&'a Snapshot, &'a Restored, Why),
     /// A snapshot is gone.
-    Removed(SnapshotId, Why),
+    Removed(&'a Gone, Why),
 }
 
 impl Done<'_> {
@@ -275,7 +275,17 @@ impl Done<'_> {
                 let (call, text) = behind(snapshot, cleaner);
                 SafeNote { call, ..note(Some(snapshot.id), deed, why.word(), text) }
             }
-            Done::Removed(id, why) => note(Some(*id), SafeDeed::Removed, why.word(), ""),
+            Done::Removed(gone, why) => {
+                let over = Clean::from(match gone.cause {
+                    Cause::Count => "count",
+                    Cause::Age => "age",
+                    Cause::Size => "size",
+                    Cause::Asked => "",
+                });
+                // What was purged is not named again.
+                let text = if *why == Why::Purge { "" } else { &*gone.note };
+                note(Some(gone.id), SafeDeed::Removed { over }, why.word(), text)
+            }
         })
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use serde_json::Value;
+use unstuck_judge::Lang;
 
 /// What a tool says when it could not do its work.
 ///
@@ -33,9 +34,12 @@ pub struct Failure(Box<Account>);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Account {
     pub(crate) manner: Manner,
+    /// What a rule reads, and what is said in English.
     pub(crate) message: String,
+    /// The same in Chinese, where the tool has both.
+    pub(crate) chinese: Option<String>,
     pub(crate) causes: Vec<String>,
-    pub(crate) recommendations: Vec<String>,
+    pub(crate) recommendations: Vec<Advice>,
     pub(crate) http_status: Option<u16>,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) passes: bool,
@@ -45,6 +49,23 @@ pub(crate) struct Account {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     pub(crate) data: Option<Value>,
+}
+
+/// What a tool recommends.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Advice {
+    words: String,
+    chinese: Option<String>,
+}
+
+impl Advice {
+    /// The words of a language, or those that there are.
+    pub(crate) fn in_language(self, lang: Lang) -> String {
+        match (lang, self.chinese) {
+            (Lang::Zh, Some(chinese)) => chinese,
+            (Lang::En | Lang::Zh, _) => self.words,
+        }
+    }
 }
 
 /// How it came to the failure.
@@ -142,6 +163,7 @@ impl Failure {
         Failure(Box::new(Account {
             manner,
             message,
+            chinese: None,
             causes: Vec::new(),
             recommendations: Vec::new(),
             http_status: None,
@@ -164,7 +186,23 @@ impl Failure {
     /// Adds advice for the model. It stands before what the rules recommend.
     #[must_use]
     pub fn recommend(mut self, advice: impl Into<String>) -> Failure {
-        self.0.recommendations.push(advice.into());
+        self.0.recommendations.push(Advice { words: advice.into(), chinese: None });
+        self
+    }
+
+    /// The same in both languages.
+    #[must_use]
+    #[cfg(all(unix, feature = "tools"))]
+    pub(crate) fn recommend_both(mut self, words: impl Into<String>, chinese: impl Into<String>) -> Failure {
+        self.0.recommendations.push(Advice { words: words.into(), chinese: Some(chinese.into()) });
+        self
+    }
+
+    /// What went wrong, in Chinese.
+    #[must_use]
+    #[cfg(all(unix, feature = "tools"))]
+    pub(crate) fn in_chinese(mut self, message: impl Into<String>) -> Failure {
+        self.0.chinese = Some(message.into());
         self
     }
 
@@ -240,6 +278,12 @@ impl Failure {
 }
 
 impl Account {
+    /// What went wrong, for a model.
+    pub(crate) fn said(&self, lang: Lang) -> String {
+        let chinese = self.chinese.as_ref().filter(|_| lang == Lang::Zh);
+        chinese.unwrap_or(&self.message).clone()
+    }
+
     /// The message with all causes below it.
     pub(crate) fn text(&self) -> String {
         let mut text = self.message.clone();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use unstuck_judge::{Call, Diagnosis, Kind, Lang, Outcome, Rules, Verdict};
+use unstuck_judge::hint::{Hint, HintSource, Wait};
+use unstuck_judge::{Call, Diagnosis, Effect, Kind, Lang, Outcome, Rules, Verdict};
 use unstuck_wire::report::Report;
 
 use crate::call::{CallInfo, Session};
@@ -99,13 +100,30 @@ impl CallResult {
     }
 
     /// What is true of a call whose process is gone.
-    pub(crate) fn orphaned(orphan: Orphan, session: &Session, namespace: &str, lang: Lang) -> CallResult {
+    /// `advice` is there where it is certain that nothing was done.
+    pub(crate) fn orphaned(
+        orphan: Orphan,
+        error: String,
+        advice: Option<&str>,
+        session: &Session,
+        namespace: &str,
+        lang: Lang,
+    ) -> CallResult {
         let prefix = if orphan.tool.starts_with(namespace) { namespace.len() } else { 0 };
         let call = Arc::new(Call::new(orphan.tool, Value::Null));
         let observation =
-            Printed { merged: orphan.text.clone().into_bytes(), ..Printed::nothing(Outcome::Interrupted) };
-        let diagnosis = Rules::built_in().diagnose(&observation.of(&call));
-        let report = Report::new(diagnosis, &call, lang);
+            Printed { merged: error.clone().into_bytes(), ..Printed::nothing(Outcome::Interrupted) };
+        let mut diagnosis = Rules::built_in().diagnose(&observation.of(&call));
+        if advice.is_some() {
+            // It may be sent again at once: nothing was done, and its end had nothing to do with it.
+            (diagnosis.effect, diagnosis.transient) = (Some(Effect::Nothing), true);
+            diagnosis.hint = Some(Hint { wait: Wait::For(Duration::ZERO), source: HintSource::Prose });
+        }
+        let mut report = Report::new(diagnosis, &call, lang);
+        report.recommendations = match advice {
+            Some(advice) => vec![advice.to_owned()],
+            None => report.recommendations,
+        };
         let info = CallInfo {
             id: orphan.call,
             session: session.clone(),
@@ -116,7 +134,7 @@ impl CallResult {
             annotations: Arc::default(),
         };
         CallResult {
-            error: orphan.text,
+            error,
             recommendations: report.recommendations.clone(),
             report: Some(Box::new(report)),
             ..CallResult::new(Arc::new(info), Status::Failed)

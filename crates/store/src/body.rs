@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use unstuck_judge::retry::Seen;
 use unstuck_judge::{DENIED_BY_CHECK, Lang};
 
-use crate::entry::{Asked, Finding, OwnFault, Retrying};
+use crate::entry::{Asked, Finding, HookFault, OwnFault, Retrying, Severity};
 use crate::record::Said;
 use crate::state::CallState;
 
@@ -119,6 +119,14 @@ pub fn ruled(label: &str, by: &str, question: &str) -> Value {
 /// Of `own_fault`.
 pub fn own_fault(fault: &OwnFault) -> Value {
     json!({ "part": &*fault.part, "what": &*fault.what })
+}
+
+/// Of `error`, where a hook of the user's failed.
+pub fn hook_fault(fault: &HookFault) -> Value {
+    json!({
+        "severity": Severity::Warn.word(), "phase": &*fault.phase, "message": &*fault.what,
+        "detail": { "tool": &*fault.tool },
+    })
 }
 
 /// What the ladder said.

@@ -210,6 +210,7 @@ fn routine(entry: &Entry) -> Option<(&Asked, Course)> {
         | Entry::AgentDone(_)
         | Entry::Over(_)
         | Entry::OwnFault(_)
+        | Entry::HookFault(_)
         | Entry::Safe(_)
         | Entry::Server(_) => return None,
     };

@@ -126,6 +126,8 @@ pub struct Asked {
     pub sender: Sender,
     /// Is a person there who can be asked? Where nobody is, no run is stopped.
     pub attended: bool,
+    /// It runs at once. Of any other call a person has to decide first, or somebody has decided that it does not run.
+    pub runs: bool,
     pub(crate) sight: Sight,
     pub(crate) call_print: Fingerprint,
     pub(crate) intent_print: Fingerprint,
@@ -157,6 +159,7 @@ impl Asked {
             user_spoke: false,
             sender: Sender::Agent,
             attended: false,
+            runs: true,
             sight,
             call_print,
             intent_print,
@@ -460,6 +463,21 @@ pub struct OwnFault {
     pub what: Clean,
 }
 
+/// A hook of the user's that failed. The call goes on without it, and it is no fault of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookFault {
+    /// In whose session.
+    pub who: Who,
+    /// The host's name for the call.
+    pub key: Clean,
+    /// The tool.
+    pub tool: Clean,
+    /// What failed: `hook`, `loop_key`.
+    pub phase: Clean,
+    /// What was wrong.
+    pub what: Clean,
+}
+
 /// What a person decided about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruling {
@@ -469,6 +487,8 @@ pub enum Ruling {
     Approved,
     /// It may not.
     Denied,
+    /// It may, and it runs now.
+    Begun,
 }
 
 /// A call that is spoken of after it was asked for.
@@ -535,6 +555,8 @@ pub enum Entry {
     Over(Who),
     /// We failed at something.
     OwnFault(OwnFault),
+    /// A hook of the user's failed.
+    HookFault(Box<HookFault>),
     /// Something was done in the safe.
     Safe(SafeNote),
     /// Something happened to a server that offers tools.

@@ -48,6 +48,19 @@ pub struct FaultSeen {
     pub what: String,
 }
 
+/// How a snapshot went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removal {
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// Because of what: `drop`, `expired`, `purge`.
+    pub why: String,
+    /// What it was too much of: `count`, `age`, `size`; empty where somebody removed it.
+    pub over: String,
+    /// What was noted with it, or the call it was taken before.
+    pub note: String,
+}
+
 impl Store {
     /// How much happened since a moment.
     pub fn glance(&self, since: u64) -> Result<Glance, StoreError> {
@@ -119,6 +132,25 @@ impl Store {
                 statement.query_map((since.cast_signed(), most), read)?.collect()
             })
             .map_err(self.wrong())
+    }
+
+    /// When and why a snapshot went, where the timeline still tells.
+    pub fn removal_of(&self, snapshot: &str) -> Result<Option<Removal>, StoreError> {
+        let sql =
+            "SELECT at, body FROM event WHERE type = 'snapshot:removed' AND body LIKE ?1 ORDER BY seq DESC";
+        let read = |row: &Row<'_>| {
+            let body = read_json(&row.get::<_, String>(1)?);
+            let text =
+                |name: &str| body.get(name).and_then(|text| text.as_str()).unwrap_or_default().to_owned();
+            let (at, why) = (row.get::<_, i64>(0)?.unsigned_abs(), text("why"));
+            Ok((text("snapshot"), Removal { at, why, over: text("over"), note: text("text") }))
+        };
+        let found = self.connection.prepare(sql).and_then(|mut statement| {
+            let rows = statement.query_map([format!("%\"{snapshot}\"%")], read)?;
+            rows.collect::<Result<Vec<(String, Removal)>, _>>()
+        });
+        let found = found.map_err(self.wrong())?;
+        Ok(found.into_iter().find(|(id, _)| id == snapshot).map(|(_, removal)| removal))
     }
 
     /// When the last event was, in milliseconds since 1970. Where it lies in the future, a clock was wrong then or is now.

@@ -304,6 +304,7 @@ impl<'a> Keeper<'a> {
             | Entry::AgentDone(_)
             | Entry::Over(_)
             | Entry::OwnFault(_)
+            | Entry::HookFault(_)
             | Entry::Safe(_)
             | Entry::Server(_) => self.around.patience.after,
         };
@@ -563,6 +564,7 @@ fn write(
         Entry::AgentDone(who) => clerk.agent_done(who),
         Entry::Over(who) => clerk.over(who),
         Entry::OwnFault(fault) => clerk.own_fault(fault),
+        Entry::HookFault(fault) => clerk.hook_fault(fault),
         Entry::Safe(note) => clerk.safe(note),
         Entry::Server(note) => clerk.server(note),
     }

@@ -70,14 +70,14 @@ pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use brake::{Brakes, Retry, retry_without_memory};
 pub use calls::{LifeStep, StoredCall, StoredCallText};
 pub use entry::{
-    Asked, Bounds, Ended, Entry, Finding, Hears, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling, Sender,
-    Series, Severity, Which, Who,
+    Asked, Bounds, Ended, Entry, Finding, Hears, HookFault, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling,
+    Sender, Series, Severity, Which, Who,
 };
 pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
 pub use export::{Exported, Selection, Since};
 pub use filesystem::Filesystem;
-pub use glance::{FaultSeen, Glance, HostSeen};
+pub use glance::{FaultSeen, Glance, HostSeen, Removal};
 pub use heard::Heard;
 pub use hook_times::{HookTimes, Phase, Spread};
 pub use judged::{OwnAttempts, Resend, Told};

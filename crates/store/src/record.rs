@@ -18,7 +18,9 @@ use crate::advocate::Inquiry;
 use crate::brake::{self, Attempt, Pulled, Retry};
 use crate::call_row::{Closing, Found, NewCall, Written};
 use crate::desk::Desk;
-use crate::entry::{Asked, Ended, Finding, Hears, OwnFault, RetryAsk, Retrying, Ruling, Sender, Which, Who};
+use crate::entry::{
+    Asked, Ended, Finding, Hears, HookFault, OwnFault, RetryAsk, Retrying, Ruling, Sender, Which, Who,
+};
 use crate::event::{self, Bookmark, EventType, NewEvent};
 use crate::lesson::Foreseen;
 use crate::mode::{Mode, Modes};
@@ -106,7 +108,7 @@ impl Clerk<'_> {
         let mode = self.bench.modes.of(&asked.tool);
         let was_idle = asked.sender == Sender::Agent && self.was_idle(who)?;
         let session = self.session(who)?;
-        if self.desk.is_brief(asked) {
+        if asked.runs && self.desk.is_brief(asked) {
             return self.begun(session, asked, mode);
         }
         if let Some(found) = self.find(session, &asked.key)? {
@@ -153,10 +155,16 @@ impl Clerk<'_> {
             (None, decision) => decision.as_ref().map_or(Rung::Observe, |decision| decision.rung),
         };
         let refused = said.stance.refuses();
-        let state = if refused { CallState::Denied } else { CallState::Executing };
+        let state = match (refused, asked.runs) {
+            (true, _) => CallState::Denied,
+            (false, true) => CallState::Executing,
+            (false, false) => CallState::Pending,
+        };
         let mut life = life::begun(who.at);
         let note = said.text.as_deref().filter(|_| refused);
-        life::add(&mut life, who.at, state, note.unwrap_or_default());
+        if state != CallState::Pending {
+            life::add(&mut life, who.at, state, note.unwrap_or_default());
+        }
         let charge = said.charge.as_deref();
         let new = NewCall { state, attempt, rung, charge, world, life: &life };
         let call = self.insert(session, asked, &new)?;
@@ -420,6 +428,7 @@ impl Clerk<'_> {
     ) -> Result<(), rusqlite::Error> {
         let who = &asked.who;
         let is_unasked = asked.attended
+            && asked.runs
             && found.state == CallState::Pending
             && said.mode == Mode::Enforce
             && who.hears == Hears::Everything;
@@ -497,6 +506,7 @@ impl Clerk<'_> {
             Ruling::Required => CallState::ApprovalRequired,
             Ruling::Approved => CallState::Approved,
             Ruling::Denied => CallState::Denied,
+            Ruling::Begun => CallState::Executing,
         };
         let found = match which {
             Which::Key(key) => self.find(session, key)?,
@@ -517,7 +527,7 @@ impl Clerk<'_> {
             .execute((found.id, life))?;
         let event = match ruling {
             Ruling::Required => Some(EventType::Ask),
-            Ruling::Approved => None,
+            Ruling::Approved | Ruling::Begun => None,
             Ruling::Denied => Some(EventType::ToolDenied),
         };
         if let Some(event) = event {
@@ -628,6 +638,15 @@ impl Clerk<'_> {
     pub(crate) fn own_fault(&self, fault: &OwnFault) -> Result<Said, rusqlite::Error> {
         let (kind, body) = (EventType::OwnFault, body::own_fault(fault));
         let new = NewEvent { at: fault.at, kind, session: None, call: None, body };
+        Ok(Said { bookmark: Some(event::append(self.connection, &new)?), ..Said::default() })
+    }
+
+    /// A hook of the user's failed: an error of their own, told beside those of the calls.
+    pub(crate) fn hook_fault(&self, fault: &HookFault) -> Result<Said, rusqlite::Error> {
+        let session = self.session(&fault.who)?;
+        let call = self.find(session, &fault.key)?.map(|found| found.id);
+        let (kind, body) = (EventType::Error, body::hook_fault(fault));
+        let new = NewEvent { at: fault.who.at, kind, session: Some(session), call, body };
         Ok(Said { bookmark: Some(event::append(self.connection, &new)?), ..Said::default() })
     }
 

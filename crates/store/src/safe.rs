@@ -76,7 +76,10 @@ pub enum SafeDeed {
         saved: Clean,
     },
     /// It is gone.
-    Removed,
+    Removed {
+        /// What it was too much of: `count`, `age`, `size`; empty where somebody removed it.
+        over: Clean,
+    },
 }
 
 vocabulary! {
@@ -101,7 +104,7 @@ impl SafeNote {
             SafeDeed::Taken { .. } => EventType::SnapshotTaken,
             SafeDeed::Failed | SafeDeed::Unprotected { .. } => EventType::SnapshotFailed,
             SafeDeed::Restored { .. } => EventType::SnapshotRestored,
-            SafeDeed::Removed => EventType::SnapshotRemoved,
+            SafeDeed::Removed { .. } => EventType::SnapshotRemoved,
         }
     }
 
@@ -114,7 +117,8 @@ impl SafeNote {
                 json!({ "paths": paths, "bytes": bytes, "kept": kept, "saved": name(saved) })
             }
             SafeDeed::Unprotected { instead, .. } => json!({ "instead": instead.word() }),
-            SafeDeed::Failed | SafeDeed::Removed => json!({}),
+            SafeDeed::Removed { over } => json!({ "over": name(over) }),
+            SafeDeed::Failed => json!({}),
         };
         body["snapshot"] = name(&self.snapshot);
         body["why"] = Value::from(&*self.why);
@@ -156,7 +160,7 @@ impl Clerk<'_> {
                 SafeDeed::Unprotected { instead, said } => {
                     self.note_unprotected(session, call, note.at, *instead, said)?;
                 }
-                SafeDeed::Failed | SafeDeed::Restored { .. } | SafeDeed::Removed => {}
+                SafeDeed::Failed | SafeDeed::Restored { .. } | SafeDeed::Removed { .. } => {}
             }
         }
         Ok(Said { call, bookmark: Some(bookmark), ..Said::default() })

@@ -7,7 +7,7 @@ use unstuck_judge::{Kind, Outcome};
 use unstuck_wire::clean::{Clean, CleanOutput, Secrets};
 
 use crate::entry::{
-    Asked, Ended, Entry, Finding, Hears, OwnFault, Retrying, Ruling, Sender, Severity, Which, Who,
+    Asked, Ended, Entry, Finding, Hears, HookFault, OwnFault, Retrying, Ruling, Sender, Severity, Which, Who,
 };
 use crate::pack::{Pack, packed, unpacked};
 use crate::safe::{Instead, SafeCall, SafeDeed, SafeNote};
@@ -67,6 +67,13 @@ pub(crate) enum StoredEntry {
         #[serde(flatten)]
         words: StoredWords,
     },
+    Runs {
+        who: StoredWho,
+        #[serde(flatten)]
+        which: StoredWhich,
+        #[serde(flatten)]
+        words: StoredWords,
+    },
     UserSpoke {
         who: StoredWho,
     },
@@ -94,6 +101,13 @@ pub(crate) enum StoredEntry {
         part: String,
         what: String,
     },
+    HookFault {
+        who: StoredWho,
+        key: String,
+        tool: String,
+        phase: String,
+        what: String,
+    },
     Safe {
         at: u64,
         /// The call's number; nothing where only its name is known, or neither.
@@ -116,11 +130,26 @@ pub(crate) enum StoredEntry {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "deed")]
 pub(crate) enum StoredDeed {
-    Taken { paths: u64, bytes: u64, partial: bool },
+    Taken {
+        paths: u64,
+        bytes: u64,
+        partial: bool,
+    },
     Failed,
-    Unprotected { instead: String, said: String },
-    Restored { paths: u64, bytes: u64, kept: u64, saved: String },
-    Removed,
+    Unprotected {
+        instead: String,
+        said: String,
+    },
+    Restored {
+        paths: u64,
+        bytes: u64,
+        kept: u64,
+        saved: String,
+    },
+    Removed {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        over: String,
+    },
 }
 
 impl From<&SafeDeed> for StoredDeed {
@@ -136,7 +165,7 @@ impl From<&SafeDeed> for StoredDeed {
             SafeDeed::Restored { paths, bytes, kept, saved } => {
                 StoredDeed::Restored { paths: *paths, bytes: *bytes, kept: *kept, saved: saved.to_string() }
             }
-            SafeDeed::Removed => StoredDeed::Removed,
+            SafeDeed::Removed { over } => StoredDeed::Removed { over: over.to_string() },
         }
     }
 }
@@ -153,7 +182,7 @@ impl StoredDeed {
             StoredDeed::Restored { paths, bytes, kept, saved } => {
                 SafeDeed::Restored { paths, bytes, kept, saved: Clean::stored(saved) }
             }
-            StoredDeed::Removed => SafeDeed::Removed,
+            StoredDeed::Removed { over } => SafeDeed::Removed { over: Clean::stored(over) },
         }
     }
 }
@@ -174,6 +203,11 @@ pub(crate) struct StoredWords {
     by: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
+}
+
+/// Every call was let pass or refused when lines did not say whether it runs.
+fn yes() -> bool {
+    true
 }
 
 /// There was nobody else when lines did not say who.
@@ -221,6 +255,8 @@ pub(crate) struct StoredCall {
     label: String,
     input: String,
     user_spoke: bool,
+    #[serde(default = "yes", skip_serializing_if = "bool::clone")]
+    runs: bool,
     sight: String,
     call_print: String,
     intent_print: String,
@@ -276,6 +312,7 @@ impl From<&Entry> for StoredEntry {
                     Ruling::Required => StoredEntry::Required { who, which, words },
                     Ruling::Approved => StoredEntry::Approved { who, which, words },
                     Ruling::Denied => StoredEntry::Denied { who, which, words },
+                    Ruling::Begun => StoredEntry::Runs { who, which, words },
                 }
             }
             Entry::UserSpoke(who) => StoredEntry::UserSpoke { who: who.into() },
@@ -293,6 +330,13 @@ impl From<&Entry> for StoredEntry {
             Entry::OwnFault(OwnFault { at, part, what }) => {
                 StoredEntry::OwnFault { at: *at, part: part.to_string(), what: what.to_string() }
             }
+            Entry::HookFault(fault) => StoredEntry::HookFault {
+                who: (&fault.who).into(),
+                key: fault.key.to_string(),
+                tool: fault.tool.to_string(),
+                phase: fault.phase.to_string(),
+                what: fault.what.to_string(),
+            },
             Entry::Safe(SafeNote { at, call, snapshot, deed, why, text }) => {
                 let (call, named) = match call {
                     SafeCall::Nobody => (None, None),
@@ -340,6 +384,7 @@ impl StoredEntry {
             StoredEntry::Required { who, which, words } => ruled(who, which, Ruling::Required, words),
             StoredEntry::Approved { who, which, words } => ruled(who, which, Ruling::Approved, words),
             StoredEntry::Denied { who, which, words } => ruled(who, which, Ruling::Denied, words),
+            StoredEntry::Runs { who, which, words } => ruled(who, which, Ruling::Begun, words),
             StoredEntry::UserSpoke { who } => Entry::UserSpoke(who.read()),
             StoredEntry::Later { who, key, outcome, code, line } => Entry::Later {
                 who: who.read(),
@@ -354,6 +399,13 @@ impl StoredEntry {
             StoredEntry::OwnFault { at, part, what } => {
                 Entry::OwnFault(OwnFault { at, part: Clean::stored(part), what: Clean::stored(what) })
             }
+            StoredEntry::HookFault { who, key, tool, phase, what } => Entry::HookFault(Box::new(HookFault {
+                who: who.read(),
+                key: Clean::stored(key),
+                tool: Clean::stored(tool),
+                phase: Clean::stored(phase),
+                what: Clean::stored(what),
+            })),
             StoredEntry::Safe { at, call, named, snapshot, deed, why, text } => Entry::Safe(SafeNote {
                 at,
                 call: match (call, named) {
@@ -422,6 +474,7 @@ impl From<&Asked> for StoredCall {
             label: asked.label.to_string(),
             input: asked.input.to_string(),
             user_spoke: asked.user_spoke,
+            runs: asked.runs,
             sight: hex(&asked.sight),
             call_print: asked.call_print.to_string(),
             intent_print: asked.intent_print.to_string(),
@@ -441,6 +494,7 @@ impl StoredCall {
             // What the ladder would have said is not asked any more.
             sender: Sender::Agent,
             attended: false,
+            runs: self.runs,
             sight: from_hex(&self.sight)?,
             call_print: Fingerprint::from_stored(self.call_print),
             intent_print: Fingerprint::from_stored(self.intent_print),

@@ -15,7 +15,7 @@ use crate::needs::Needs;
 use crate::pack::Packs;
 use crate::recover;
 use crate::repack::{self, Effort};
-use crate::retention::{Collected, Retention};
+use crate::retention::{Cause, Collected, Gone, Retention};
 use crate::snapshot::{Snapshot, SnapshotId};
 use crate::stage;
 use crate::stored_snapshot::StoredSnapshot;
@@ -66,7 +66,7 @@ pub(crate) fn expired(
     folder: &Folder,
     retention: &Retention,
     now: SystemTime,
-) -> Result<Vec<SnapshotId>, VaultError> {
+) -> Result<Vec<Gone>, VaultError> {
     Ok(expiry::expired(&snapshots(folder)?, retention, folder.size(), now))
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn expire(
     // Somebody may have removed them in the meantime.
     let there = StoredSnapshot::all(folder)?;
     let seen: Vec<Snapshot> = there.iter().map(StoredSnapshot::to_snapshot).collect();
-    collected.snapshots = expiry::expired(&seen, &retention, before, now);
+    collected.note(expiry::expired(&seen, &retention, before, now));
     let (gone, rest): (Vec<_>, Vec<_>) =
         there.into_iter().partition(|snapshot| collected.snapshots.contains(&snapshot.id()));
     drop_records(folder, &collected.snapshots)?;
@@ -122,15 +122,17 @@ pub(crate) fn collect(
     let retention = without_idle_budget(folder, retention, watch)?;
     loop {
         let due = expired(folder, &retention, now)?;
-        drop_records(folder, &due)?;
-        collected.snapshots.extend(&due);
+        let ids: Vec<SnapshotId> = due.iter().map(|gone| gone.id).collect();
+        drop_records(folder, &ids)?;
+        collected.note(due);
         tidy(folder, &alone, Effort::HalfEmptyFiles, watch, &mut collected)?;
         // How much the budget needed to lose was a guess; now it is known.
-        if due.is_empty() || collected.left_busy {
+        if ids.is_empty() || collected.left_busy {
             break;
         }
     }
     collected.snapshots.sort_unstable();
+    collected.gone.sort_unstable_by_key(|gone| gone.id);
     collected.after = folder.size();
     Ok(collected)
 }
@@ -158,11 +160,23 @@ pub(crate) fn remove(
     ids.dedup();
     let before = folder.size();
     let mut collected = Collected { before, after: before, ..Collected::default() };
+    // Of one that cannot be read only its name is known.
+    let gone = |id: &SnapshotId| match StoredSnapshot::read(folder, *id) {
+        Ok(stored) => expiry::gone(&stored.to_snapshot(), Cause::Asked),
+        Err(_) => Gone { id: *id, note: String::new(), cause: Cause::Asked },
+    };
+    collected.note(ids.iter().map(gone).collect());
     drop_records(folder, &ids)?;
-    collected.snapshots = ids;
     tidy(folder, &alone, Effort::Everything, watch, &mut collected)?;
     collected.after = folder.size();
     Ok(collected)
+}
+
+impl Collected {
+    fn note(&mut self, gone: Vec<Gone>) {
+        self.snapshots.extend(gone.iter().map(|gone| gone.id));
+        self.gone.extend(gone);
+    }
 }
 
 fn goes_on(watch: &dyn Watch) -> bool {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use crate::retention::Retention;
-use crate::snapshot::{Origin, Scope, Snapshot, SnapshotId};
+use crate::retention::{Cause, Gone, Retention};
+use crate::snapshot::{Origin, Scope, Snapshot};
 
 /// So long a call may take before its snapshot is treated like any other.
 const CALL_IN_PROGRESS: Duration = Duration::from_secs(60 * 60);
 
 /// What a snapshot competes with for a place: those of the same scopes. What restores saved is counted apart, so that going
-/// back and forth pushes nothing out that a call or a person had kept.
+/// back and forth pushes nothing out that a call had kept. What a person took has its place whatever else there is.
 type Target<'a> = (&'a [Scope], bool);
 
 /// The snapshots that have expired, the oldest first. `size` is what the safe holds in bytes.
@@ -19,26 +19,28 @@ pub(crate) fn expired(
     retention: &Retention,
     size: u64,
     now: SystemTime,
-) -> Vec<SnapshotId> {
+) -> Vec<Gone> {
     let mut newest_first: Vec<&Snapshot> = snapshots.iter().collect();
     newest_first.sort_unstable_by_key(|snapshot| std::cmp::Reverse(snapshot.id));
     let mut kept_of: BTreeMap<Target<'_>, usize> = BTreeMap::new();
     let mut kept: Vec<&Snapshot> = Vec::new();
-    let mut expired: Vec<&Snapshot> = Vec::new();
+    let mut expired: Vec<(&Snapshot, Cause)> = Vec::new();
     for snapshot in newest_first {
+        let is_by_hand = snapshot.origin == Origin::Person;
         let kept_here = kept_of.entry(target(snapshot)).or_default();
-        let is_due = *kept_here >= retention.per_target || age(snapshot, now) > retention.max_age;
-        match is_due && !must_stay(snapshot, now) {
-            true => expired.push(snapshot),
+        let is_old = age(snapshot, now) > retention.max_age;
+        let are_enough = *kept_here >= retention.per_target && !is_by_hand;
+        match (is_old || are_enough) && !must_stay(snapshot, now) {
+            true => expired.push((snapshot, if is_old { Cause::Age } else { Cause::Count })),
             false => {
-                *kept_here += 1;
+                *kept_here += usize::from(!is_by_hand);
                 kept.push(snapshot);
             }
         }
     }
     // What one of them alone has on the disk is not known here. What had to be written for it is the best guess; whoever
     // removes looks at the true size afterwards and asks again.
-    let mut size = expired.iter().fold(size, |size, snapshot| size.saturating_sub(snapshot.stored));
+    let mut size = expired.iter().fold(size, |size, (snapshot, _)| size.saturating_sub(snapshot.stored));
     // The newest of all is worth more than the budget: without it there would be nothing to go back to.
     for snapshot in kept.iter().skip(1).rev() {
         if size <= retention.max_size {
@@ -46,12 +48,21 @@ pub(crate) fn expired(
         }
         if !must_stay(snapshot, now) {
             size = size.saturating_sub(snapshot.stored);
-            expired.push(snapshot);
+            expired.push((snapshot, Cause::Size));
         }
     }
-    let mut ids: Vec<SnapshotId> = expired.iter().map(|snapshot| snapshot.id).collect();
-    ids.sort_unstable();
-    ids
+    let mut gone: Vec<Gone> = expired.iter().map(|(snapshot, cause)| gone(snapshot, *cause)).collect();
+    gone.sort_unstable_by_key(|gone| gone.id);
+    gone
+}
+
+/// What is known of a snapshot that goes.
+pub(crate) fn gone(snapshot: &Snapshot, cause: Cause) -> Gone {
+    let note = match &snapshot.origin {
+        Origin::Call { label, .. } => label,
+        Origin::Person | Origin::Restore { .. } => &snapshot.note,
+    };
+    Gone { id: snapshot.id, note: note.clone(), cause }
 }
 
 fn target(snapshot: &Snapshot) -> Target<'_> {
@@ -75,12 +86,13 @@ fn must_stay(snapshot: &Snapshot, now: SystemTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::SnapshotId;
 
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
 
-    /// A snapshot in a few letters: `12m /a call open pinned 5`, its age, its scope, and what is special about it. A number
-    /// is what had to be written for it.
+    /// A snapshot in a few letters: `12m /a open pinned 5`, its age, its scope, and what is special about it. A number is what
+    /// had to be written for it. It was taken before a call, unless it says otherwise.
     fn snapshot(id: u64, text: &str, now: SystemTime) -> Snapshot {
         let mut words = text.split(' ');
         let age = words.next().unwrap();
@@ -91,7 +103,7 @@ mod tests {
         let mut snapshot = Snapshot {
             id: SnapshotId(id),
             at: now - ago,
-            origin: Origin::Person,
+            origin: before_a_call(),
             note: String::new(),
             scopes: path.split('+').map(|path| Scope { path: path.into() }).collect(),
             gaps: Vec::new(),
@@ -106,10 +118,7 @@ mod tests {
         };
         for word in words {
             match word {
-                "call" => {
-                    let [key, session, row, label] = std::array::from_fn(|_| String::new());
-                    snapshot.origin = Origin::Call { call: None, key, session, row, label };
-                }
+                "hand" => snapshot.origin = Origin::Person,
                 "restore" => snapshot.origin = Origin::Restore { of: SnapshotId(1) },
                 "open" => snapshot.concluded = false,
                 "pinned" => snapshot.pinned = true,
@@ -119,13 +128,18 @@ mod tests {
         snapshot
     }
 
+    fn before_a_call() -> Origin {
+        let [key, session, row, label] = std::array::from_fn(|_| String::new());
+        Origin::Call { call: None, key, session, row, label }
+    }
+
     #[track_caller]
     fn check(rows: &[&str], size: u64, expected: &[u64]) {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
         let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 100 };
-        let ids: Vec<u64> = expired(&snapshots, &retention, size, now).iter().map(|id| id.0).collect();
+        let ids: Vec<u64> = expired(&snapshots, &retention, size, now).iter().map(|gone| gone.id.0).collect();
         assert_eq!(ids, expected);
     }
 
@@ -149,6 +163,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_person_took_goes_by_its_age_and_size_alone() {
+        check(&["6m /a hand", "5m /a hand", "4m /a hand", "3m /a hand", "2m /a hand"], 0, &[]);
+        check(&["25h /a hand", "5m /a hand"], 0, &[1]);
+        check(&["5m /a 60 hand", "4m /a 60 hand"], 120, &[1]);
+        // It takes no place from what protects calls, nor the other way round.
+        check(&["9m /a", "8m /a", "7m /a", "4m /a hand", "3m /a hand", "2m /a hand"], 0, &[]);
+        check(&["9m /a hand", "8m /a", "7m /a", "6m /a", "5m /a"], 0, &[2]);
+    }
+
+    #[test]
+    fn each_that_goes_says_why() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let rows = ["30h /a 1", "9m /a 90", "8m /a 1", "7m /a 90", "6m /a 1", "5m /b 1"];
+        let snapshots: Vec<Snapshot> =
+            rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
+        let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 50 };
+        let gone = expired(&snapshots, &retention, 184, now);
+        let causes: Vec<(u64, Cause)> = gone.iter().map(|gone| (gone.id.0, gone.cause)).collect();
+        assert_eq!(causes, [(1, Cause::Age), (2, Cause::Count), (3, Cause::Size), (4, Cause::Size)]);
+    }
+
+    #[test]
     fn what_is_older_than_a_day_goes() {
         check(&["25h /a", "24h /a", "1h /b"], 0, &[1]);
     }
@@ -162,10 +198,10 @@ mod tests {
 
     #[test]
     fn what_protects_a_running_call_stays_for_an_hour() {
-        check(&["59m /a call open", "4m /a", "3m /a", "2m /a"], 0, &[]);
-        check(&["60m /a call open", "4m /a", "3m /a", "2m /a"], 0, &[1]);
-        check(&["59m /a call", "4m /a", "3m /a", "2m /a"], 0, &[1]);
-        check(&["59m /a open", "4m /a", "3m /a", "2m /a"], 0, &[1]);
+        check(&["59m /a open", "4m /a", "3m /a", "2m /a"], 0, &[]);
+        check(&["60m /a open", "4m /a", "3m /a", "2m /a"], 0, &[1]);
+        check(&["59m /a", "4m /a", "3m /a", "2m /a"], 0, &[1]);
+        check(&["59m /a open hand", "9m /a open restore", "4m /a", "3m /a", "2m /a"], 0, &[]);
     }
 
     #[test]
@@ -173,7 +209,7 @@ mod tests {
         check(&["4m /a 50", "3m /b 40", "2m /c 30"], 100, &[]);
         check(&["4m /a 50", "3m /b 40", "2m /c 30"], 120, &[1]);
         check(&["4m /a 50 pinned", "3m /b 40", "2m /c 30"], 120, &[2]);
-        check(&["4m /a 50 call open", "3m /b 40", "2m /c 30"], 120, &[2]);
+        check(&["4m /a 50 open", "3m /b 40", "2m /c 30"], 120, &[2]);
         check(&["30h /a 50", "3m /b 40", "2m /c 30"], 150, &[1]);
         check(&["30h /a 50", "3m /b 40", "2m /c 30"], 151, &[1, 2]);
     }

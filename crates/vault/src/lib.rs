@@ -56,7 +56,7 @@ mod wish;
 
 pub use error::VaultError;
 pub use restored::{Change, Difference, Held, Kept, KeptBecause, Restored};
-pub use retention::{Checked, Collected, Damage, Retention};
+pub use retention::{Cause, Checked, Collected, Damage, Gone, Retention};
 pub use snapshot::{Coverage, Gap, GapReason, Origin, Scope, Snapshot, SnapshotId};
 pub use vault::Vault;
 pub use watch::{Progress, Stage, Unwatched, Watch};

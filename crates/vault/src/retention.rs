@@ -8,7 +8,7 @@ use crate::snapshot::SnapshotId;
 /// How long snapshots are kept. Pinned ones stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// The newest so many of each target.
+    /// The newest so many of each target. Those that a person took stay whatever their number.
     pub per_target: usize,
     /// None that is older.
     pub max_age: Duration,
@@ -16,11 +16,37 @@ pub struct Retention {
     pub max_size: u64,
 }
 
+/// Why a snapshot was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// There are enough newer ones of the same paths.
+    Count,
+    /// It was too old.
+    Age,
+    /// The safe held too much.
+    Size,
+    /// Somebody removed it.
+    Asked,
+}
+
+/// A snapshot that is gone, or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gone {
+    /// Its name.
+    pub id: SnapshotId,
+    /// What was noted with it; the call in one line where it was taken before one.
+    pub note: String,
+    /// Why it went.
+    pub cause: Cause,
+}
+
 /// What was removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Snapshots that are gone, or would be.
     pub snapshots: Vec<SnapshotId>,
+    /// The same, with what is known of each.
+    pub gone: Vec<Gone>,
     /// Bytes in the safe before.
     pub before: u64,
     /// Bytes in the safe after.

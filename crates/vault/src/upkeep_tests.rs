@@ -108,7 +108,7 @@ impl Safe {
         let snapshot = Snapshot {
             id,
             at: now(),
-            origin: Origin::Person,
+            origin: Origin::Restore { of: SnapshotId(0) },
             note: String::new(),
             scopes: vec![Scope { path: "/t".into() }],
             gaps: Vec::new(),

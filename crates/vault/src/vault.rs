@@ -142,7 +142,7 @@ impl Vault {
         retention: &Retention,
         now: std::time::SystemTime,
     ) -> Result<Vec<SnapshotId>, VaultError> {
-        collect::expired(&self.folder, retention, now)
+        Ok(collect::expired(&self.folder, retention, now)?.into_iter().map(|gone| gone.id).collect())
     }
 
     /// Removes what has expired, writes half-empty files anew, and gives the space back. A restore that could not be finished

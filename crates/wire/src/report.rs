@@ -10,7 +10,7 @@ use unstuck_judge::shell::ParsedCall;
 use unstuck_judge::{Again, Aliases, Call, Diagnosis, Lang, Verdict};
 
 /// What to do where the call may have worked although it failed, by its key.
-const LOOK_FIRST: &str = "verify-first";
+pub const LOOK_FIRST: &str = "verify-first";
 
 /// A diagnosis with everything that follows from it.
 #[derive(Debug, Clone)]

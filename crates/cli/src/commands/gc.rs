@@ -137,7 +137,7 @@ fn snapshots(
     let onlooker = Onlooker::new(lang);
     let collected = safe.open()?.collect(&retention, now, &onlooker)?;
     onlooker.end();
-    safe.note_removed(&collected.snapshots, Why::Expired);
+    safe.note_removed(&collected.gone, Why::Expired);
     Ok(Some(collected))
 }
 

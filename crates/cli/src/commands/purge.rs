@@ -87,7 +87,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &PurgeArgs) -> Result<Exit
         onlooker.end();
         purged.is_final &= !collected.left_busy && collected.blocked_by.is_empty();
         ui.remark(&snapshot_page::blocked(&collected.blocked_by, lang))?;
-        safe.note_removed(&snapshots, Why::Purge);
+        safe.note_removed(&collected.gone, Why::Purge);
     }
     match args.json {
         true => ui.json(&WirePurged {

@@ -309,9 +309,9 @@ fn drop_them(ui: &mut Ui, safe: &Safe<'_>, ids: &[Named], json: bool) -> Result<
     let vault = safe.at_work()?;
     let ids = ids.iter().map(|id| id.id(&vault)).collect::<Result<Vec<SnapshotId>, _>>()?;
     let onlooker = Onlooker::new(ui.lang());
-    let Collected { snapshots, before, after, .. } = vault.remove(&ids, &onlooker)?;
+    let Collected { snapshots, gone, before, after, .. } = vault.remove(&ids, &onlooker)?;
     onlooker.end();
-    safe.note_removed(&snapshots, Why::Drop);
+    safe.note_removed(&gone, Why::Drop);
     let dropped: Vec<String> = snapshots.iter().map(ToString::to_string).collect();
     let names = dropped.join(", ");
     let (from, to) = (removed::size(before), removed::size(after));

@@ -69,6 +69,7 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoProgram(source) => format!("找不到我们自己的程序：{source}"),
         CommandError::OddPath { path } => format!("我们自己的程序路径不是 UTF-8 文本：{}", path.display()),
         CommandError::Vault(error) => vault_error(error),
+        CommandError::SnapshotGone { removal } => removal.in_words(Lang::Zh),
         CommandError::NoSnapshot => "没有快照".to_owned(),
         CommandError::OurOwn { path } => format!("这会毁掉 unstuck 自己保存的内容：{}", path.display()),
         CommandError::NoSuchPath { path } => format!("{} 不存在", path.display()),

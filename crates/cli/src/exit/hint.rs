@@ -258,6 +258,9 @@ impl CommandError {
                 VaultError::Stopped => say("nothing was changed", "没有任何改动"),
                 VaultError::Io { .. } => None,
             },
+            CommandError::SnapshotGone { .. } => {
+                say("`unstuck snapshots` shows all that are kept", "`unstuck snapshots` 列出保留的全部快照")
+            }
             CommandError::NoSnapshot => say(
                 "`unstuck snapshot` takes one; before risky calls of an agent it is done by itself",
                 "`unstuck snapshot` 可创建快照；在智能体有风险的调用之前会自动创建",

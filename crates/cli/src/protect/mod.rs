@@ -177,8 +177,9 @@ impl<'a> Protection<'a> {
     }
 
     fn drop_snapshots(&self, ids: &[SnapshotId]) {
-        if self.vault.remove(ids, &Onlooker::new(Lang::En)).is_ok() && self.is_told {
-            self.safe.note_removed(ids, Why::Drop);
+        let removed = self.vault.remove(ids, &Onlooker::new(Lang::En));
+        if let (Ok(collected), true) = (removed, self.is_told) {
+            self.safe.note_removed(&collected.gone, Why::Drop);
         }
     }
 

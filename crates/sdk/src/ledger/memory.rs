@@ -25,7 +25,9 @@ use unstuck_wire::report::Report;
 use unstuck_wire::time;
 
 use super::looked::{self, Where};
-use super::{After, Before, Closing, Known, Opening, Printed, diagnosed, has_failed, is_guess};
+use super::{
+    After, Before, Closing, Known, Opening, Printed, diagnosed, has_failed, is_guess, nature_of, text_after,
+};
 use crate::bus::{Body, Event, EventBus};
 use crate::call::Session;
 use crate::policy::Policy;
@@ -166,8 +168,8 @@ impl Memory {
         let Closing { printed, advice, took, at, .. } = closing;
         let (outcome, known) = (printed.outcome, printed.known());
         let observation = printed.of(&opening.call.call);
-        let (mut ended, report) = self.judged(&opening, &observation, known, Some((resend, took)), at);
-        ended.advise(&self.cleaner, &advice, &report);
+        let (mut ended, mut report) = self.judged(&opening, &observation, known, Some((resend, took)), at);
+        advice.go_with(&mut ended, &mut report, &self.cleaner);
         let retry = desk.pull(&self.policy.retry, &opening, &ended);
         let failed = has_failed(&ended, &report, outcome);
         let state = match (failed, outcome) {
@@ -186,6 +188,7 @@ impl Memory {
             said.decision = Some(decision);
         }
         drop(desk);
+        said.text = text_after(&said, &report.diagnosis);
         if let Some(finding) = ended.finding.as_ref().filter(|_| state == CallState::Failed) {
             self.failed(&opening, finding, &ended, &said);
         }
@@ -195,12 +198,7 @@ impl Memory {
         if let Some(Retry::Again { wait, attempt, of, .. }) = retry {
             self.announce(&opening, &ended.asked, (attempt, Some(of), wait), report.diagnosis.kind);
         }
-        After {
-            retry,
-            failed,
-            report: failed.then_some(report),
-            text: said.text.filter(|_| said.mode > Mode::Shadow),
-        }
+        After { retry, failed, report: failed.then_some(report), text: said.text }
     }
 
     /// The user said something: what was refused may be tried again.
@@ -303,11 +301,12 @@ impl Memory {
         fresh: Option<(Resend, Duration)>,
         at: u64,
     ) -> (Ended, Report) {
+        let diagnosis = diagnosed(&self.rules, observation, known);
         let told = Told {
             asked: self.asked(opening, at),
             observation,
-            diagnosis: diagnosed(&self.rules, observation, known),
-            nature: opening.nature,
+            nature: nature_of(opening.nature, &diagnosis),
+            diagnosis,
             said_ok: observation.outcome.said_ok(),
             took_ms: fresh.map(|(_, took)| time::span_ms(took)),
             resend: fresh.map(|(resend, _)| resend),
@@ -380,7 +379,9 @@ impl Memory {
 
     fn begins(&self, opening: &Opening) {
         self.records.asked(&opening.call, opening.attempt, opening.at);
-        self.records.moved(&opening.call, opening.attempt, opening.at, CallState::Executing, "");
+        if opening.runs {
+            self.records.moved(&opening.call, opening.attempt, opening.at, CallState::Executing, "");
+        }
         self.publish(opening, EventType::ToolStart, opening.at, Body::Started { attempt: opening.attempt });
     }
 

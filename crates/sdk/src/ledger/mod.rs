@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use unstuck_judge::ladder::Rung;
 use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::{Dice, Draw};
 use unstuck_judge::{Call, Diagnosis, Effect, Kind, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
-    Asked, Bookmark, Bounds, CallState, Ended, EventType, OwnAttempts, Resend, Retry, Ruling, Sealed, Sender,
-    Series, Severity, Stance, StoredEvent, Who,
+    Asked, Bookmark, Bounds, CallState, Ended, EventType, Mode, OwnAttempts, Resend, Retry, Ruling, Said,
+    Sealed, Sender, Series, Severity, Stance, StoredEvent, Who,
 };
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::report::Report;
@@ -42,6 +43,8 @@ pub(crate) struct Opening {
     pub(crate) nature: Option<Nature>,
     /// May its answers change by themselves? Nothing where nobody says so.
     pub(crate) polls: Option<bool>,
+    /// It runs at once. Of any other call a person has to decide first, or somebody has decided that it does not run.
+    pub(crate) runs: bool,
     /// Which attempt it is, counted from 1. Only the first is the agent's; of the others nothing is asked, they are noted.
     pub(crate) attempt: u32,
     /// When, in milliseconds since 1970.
@@ -66,6 +69,7 @@ impl Opening {
         }
         // The program that made the toolbox decides what a halt means.
         asked.attended = true;
+        asked.runs = self.runs;
         asked.sender = if self.attempt > 1 { Sender::Runner } else { Sender::Agent };
         asked
     }
@@ -90,7 +94,7 @@ pub(crate) struct Closing {
     pub(crate) opening: Opening,
     pub(crate) printed: Printed,
     /// What the tool itself recommends.
-    pub(crate) advice: Vec<String>,
+    pub(crate) advice: Advice,
     pub(crate) took: Duration,
     /// How far the attempts at it are.
     pub(crate) series: Series,
@@ -110,6 +114,48 @@ impl Closing {
         let ours =
             OwnAttempts { tries_unknown: false, tries_guesses: false, gets_more_time, is_hindered, series };
         Resend { draw, from_hook: None, ours: Some(ours) }
+    }
+}
+
+/// What is recommended with a failure by whoever knows more of it than its words tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Advice {
+    pub(crate) sentences: Vec<String>,
+    /// The rules have nothing to add.
+    pub(crate) is_all: bool,
+}
+
+impl Advice {
+    /// Adds it to what ended; `report` is what the rules say.
+    fn go_with(&self, ended: &mut Ended, report: &mut Report, cleaner: &Cleaner) {
+        if self.is_all {
+            report.recommendations.clear();
+        }
+        ended.advise(cleaner, &self.sentences, report);
+    }
+}
+
+/// What a call does that was cut off and may have done its work, where nobody has annotated its tool: until somebody has looked, it
+/// counts as one that must not be done twice.
+fn nature_of(nature: Option<Nature>, diagnosis: &Diagnosis) -> Option<Nature> {
+    let is_cut_off = matches!(
+        diagnosis.kind,
+        Kind::Network | Kind::Timeout | Kind::ServerError | Kind::Aborted | Kind::Crash
+    );
+    match nature {
+        Some(Nature::Unknown) if is_cut_off => Some(Nature::Writes),
+        other => other,
+    }
+}
+
+/// What is said after an attempt. Of a failure that the same limit brings about again nobody says that it may pass.
+fn text_after(said: &Said, diagnosis: &Diagnosis) -> Option<String> {
+    let is_note = said.decision.as_ref().is_some_and(|decision| decision.rung == Rung::Note);
+    let stays = matches!(diagnosis.kind, Kind::Timeout | Kind::Aborted) && !diagnosis.transient;
+    match (said.mode > Mode::Shadow, is_note && stays) {
+        (false, _) => None,
+        (true, true) => said.remembered.clone(),
+        (true, false) => said.text.clone(),
     }
 }
 
@@ -317,8 +363,14 @@ impl Ledger {
     /// A person lets a call run.
     pub(crate) fn approved(&self, opening: &Opening, at: u64) {
         match &self.keeps {
-            Keeps::Memory(memory) => memory.ruled(opening, CallState::Approved, "", at),
-            Keeps::Store(stored) => stored.ruled(opening, Ruling::Approved, "person", "", at),
+            Keeps::Memory(memory) => {
+                memory.ruled(opening, CallState::Approved, "", at);
+                memory.ruled(opening, CallState::Executing, "", at);
+            }
+            Keeps::Store(stored) => {
+                stored.ruled(opening, Ruling::Approved, "person", "", at);
+                stored.ruled(opening, Ruling::Begun, "person", "", at);
+            }
         }
     }
 
@@ -339,8 +391,11 @@ impl Ledger {
         match &self.keeps {
             Keeps::Memory(_) => drop(self.bus.publish(event)),
             Keeps::Store(stored) => {
-                self.bus.publish_unnumbered(event);
-                stored.fault(phase, message, at);
+                // What is written is told of from there, with its bookmark.
+                if self.is_broken.load(Ordering::Relaxed) {
+                    self.bus.publish_unnumbered(event);
+                }
+                stored.fault(call, phase, message, at);
             }
         }
     }

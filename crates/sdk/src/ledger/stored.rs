@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, oneshot};
 use unstuck_exec::alive;
 use unstuck_judge::{Kind, Lang, Outcome};
 use unstuck_store::{
-    Answer, Bench, Bookmark, CallState, Ended, Entry, Kept, LifeStep, Mode, NAME_MAX, OwnFault, ProblemAges,
+    Answer, Bench, Bookmark, CallState, Ended, Entry, HookFault, Kept, LifeStep, Mode, NAME_MAX, ProblemAges,
     Retry, Retrying, Ruling, Sealed, StoreError, StoredCall, Which, retry_without_memory,
 };
 use unstuck_wire::clean::Clean;
@@ -29,7 +29,7 @@ use self::cellar::{Cellar, Place, Queued, Request, nothing_said};
 use self::quiet::Quiet;
 use self::scribe::{Close, Handed, Scribe};
 pub(crate) use self::timeline::Timeline;
-use super::{After, Before, Closing, Opening, Printed, has_failed};
+use super::{Advice, After, Before, Closing, Opening, Printed, has_failed, text_after};
 use crate::call::{CallId, CallInfo, Session, unique};
 use crate::policy::Policy;
 use crate::record::{CallRecord, RecordStep};
@@ -229,7 +229,7 @@ impl Stored {
                 })
             }
         };
-        let text = said.text.filter(|_| said.mode > Mode::Shadow);
+        let text = text_after(&said, &report.diagnosis);
         (After { failed, report: failed.then_some(report), retry, text }, remembered)
     }
 
@@ -242,7 +242,7 @@ impl Stored {
     pub(crate) fn interrupted(&self, opening: &Opening, at: u64) {
         let took = Duration::from_millis(at.saturating_sub(opening.at));
         let (observation, diagnosis) = self.scribe.looked_at(opening, Printed::nothing(Outcome::Interrupted));
-        let (opening, resend, advice) = (opening.clone(), None, Vec::new());
+        let (opening, resend, advice) = (opening.clone(), None, Advice::default());
         let asked = self.scribe.asked(&opening, at);
         let close = Close { opening, observation, diagnosis, resend, advice, took, at };
         self.send_off(Entry::Ended(Box::new(self.scribe.judged(asked, close).0)));
@@ -265,10 +265,16 @@ impl Stored {
         self.send_off(Entry::UserSpoke(self.scribe.who(session, "main", None, at)));
     }
 
-    /// A part of us could not do something.
-    pub(crate) fn fault(&self, part: &str, what: &str, at: u64) {
+    /// A hook of the user's failed.
+    pub(crate) fn fault(&self, call: &CallInfo, phase: &str, what: &str, at: u64) {
         let line = |text| self.scribe.cleaner.line(text, LINE_MAX);
-        self.send_off(Entry::OwnFault(OwnFault { at, part: line(part), what: line(what) }));
+        self.send_off(Entry::HookFault(Box::new(HookFault {
+            who: self.scribe.who(&call.session, &call.agent, call.round, at),
+            key: self.scribe.cleaner.name(call.id.as_str(), NAME_MAX),
+            tool: line(call.recorded_as()),
+            phase: line(phase),
+            what: line(what),
+        })));
     }
 
     /// The records of a session, oldest first; of very many the newest.

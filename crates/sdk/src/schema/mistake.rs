@@ -48,9 +48,22 @@ pub struct Mistake {
     pub hint: Option<String>,
     /// All of it as one sentence, in each language.
     said: [String; 2],
+    /// What is expected and what was there and meant, in Chinese.
+    chinese: (String, String, Option<String>),
 }
 
 impl Mistake {
+    /// The same with its parts in a language.
+    pub(crate) fn in_language(self, lang: Lang) -> Mistake {
+        match lang {
+            Lang::En => self,
+            Lang::Zh => {
+                let (expected, got, hint) = self.chinese.clone();
+                Mistake { expected, got, hint, ..self }
+            }
+        }
+    }
+
     /// The mistake in one sentence.
     pub fn text(&self, lang: Lang) -> &str {
         &self.said[lang as usize]
@@ -88,6 +101,7 @@ impl Mistake {
             got: en.got,
             hint: en.hint,
             said: [en.sentence, zh.sentence],
+            chinese: (zh.expected, zh.got, zh.hint),
         }
     }
 }

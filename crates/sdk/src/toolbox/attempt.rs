@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Inner;
 use super::installed::Installed;
+use super::spared::Spared;
 use crate::context::ToolContext;
 use crate::failure::Failure;
 use crate::hook::Attempted;
@@ -87,7 +88,7 @@ impl Task {
         // Threads of our own, because the caller's runtime would wait for those that never end when it is dropped.
         let threads = if watch.installed.blocks() { inner.backstage.threads() } else { None };
         let handle = match threads {
-            None => tokio::spawn(watched),
+            None => tokio::spawn(Spared::new(inner, cancellation.clone(), watched)),
             Some(threads) => {
                 let (here, over, grace) =
                     (Handle::current(), cancellation.clone(), inner.policy.cancel_grace);
@@ -118,7 +119,7 @@ impl Task {
 }
 
 /// A thread that is waited on cannot be ended from outside, so what runs there ends itself, a little later than it was asked to.
-async fn given_up(over: CancellationToken, grace: Duration) {
+pub(super) async fn given_up(over: CancellationToken, grace: Duration) {
     over.cancelled().await;
     sleep(grace).await;
 }

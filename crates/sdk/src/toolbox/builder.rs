@@ -152,7 +152,7 @@ impl ToolboxBuilder {
                 halted: Halted::default(),
                 running: TaskTracker::new(),
                 shutdown: CancellationToken::new(),
-                backstage: Backstage::new(self.stays),
+                backstage: Arc::new(Backstage::new(self.stays)),
             }),
         })
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use unstuck_judge::nature::Nature;
 use unstuck_judge::{Call, Effect, Kind, Lang, Outcome};
 use unstuck_store::{Retry, Series, Stance};
-use unstuck_wire::report::Report;
+use unstuck_wire::report::{LOOK_FIRST, Report};
 
 use super::hooks::{self, Ruling};
 use super::installed::Installed;
@@ -21,7 +21,7 @@ use crate::call::{CallId, CallInfo, ToolCall};
 use crate::context::ToolContext;
 use crate::failure::Failure;
 use crate::hook::{Attempted, Next};
-use crate::ledger::{After, Closing, Opening, roll};
+use crate::ledger::{Advice, After, Closing, Opening, roll};
 use crate::policy::Policy;
 use crate::result::{CallResult, Status, Tried};
 use crate::schema;
@@ -78,10 +78,14 @@ pub(crate) async fn out(inner: &Arc<Inner>, call: ToolCall) -> CallResult {
     if let Some(result) = inner.halted.answer(&call, begun) {
         return result;
     }
-    let opening = open(inner, installed.as_deref(), call);
+    let runs = question.is_none() && !matches!(event, Some(Event::Denied(_)));
+    let opening = open(inner, installed.as_deref(), call, runs);
     let on_its_way = OnItsWay::new(inner, &opening);
     let said = inner.ledger.before(&opening).await;
-    let dead = said.sealed.iter().map(|sealed| sealed.text(inner.policy.lang));
+    let dead = said.sealed.iter().map(|sealed| {
+        let said = inner.sealed_text(&sealed.tool, &sealed.label, sealed.from);
+        said.unwrap_or_else(|| sealed.text(inner.policy.lang))
+    });
     let notes: Vec<String> = dead.chain(said.text).collect();
     let note = (!notes.is_empty()).then(|| notes.join(" "));
     let lang = inner.policy.lang;
@@ -122,13 +126,13 @@ fn introduce(inner: &Inner, installed: Option<&Installed>, call: ToolCall) -> (A
     let (input, event) = match schema::size(&input, policy.max_input, policy.max_depth) {
         Ok(()) => {
             let text = broken.map(|why| wording::no_json(&tool, &why, policy.lang));
-            (input, text.map(|text| Event::Invalid { text, mistakes: Vec::new() }))
+            (input, text.map(Event::invalid))
         }
         Err(too_large) => {
             let gist = gist(&input);
             schema::dismantle(input);
             let text = wording::too_large(&tool, too_large, policy.lang);
-            (gist, Some(Event::Invalid { text, mistakes: Vec::new() }))
+            (gist, Some(Event::invalid(text)))
         }
     };
     let session = session.unwrap_or_else(|| inner.session.clone());
@@ -150,7 +154,7 @@ fn measured(inner: &Inner, call: &mut Arc<CallInfo>) -> Option<Event> {
     let too_large = schema::size(call.input(), policy.max_input, policy.max_depth).err()?;
     let text = wording::too_large(call.tool(), too_large, policy.lang);
     *call = Arc::new(call.with_input(gist(call.input())));
-    Some(Event::Invalid { text, mistakes: Vec::new() })
+    Some(Event::invalid(text))
 }
 
 /// What stands for arguments that nobody can read: what their fields are, and how long.
@@ -181,14 +185,14 @@ fn validated(
     let lang = inner.policy.lang;
     let Some(installed) = installed else {
         let names = tools.all().iter().map(|installed| &*installed.name);
-        let text = wording::unknown_tool(call.tool(), names, lang);
-        return Some(Event::Invalid { text, mistakes: Vec::new() });
+        let text = wording::unknown_tool(call.tool(), names.clone(), lang);
+        return Some(Event::Unknown { text, advice: wording::other_tools(call.tool(), names, lang) });
     };
     let schema = installed.schema.as_ref()?;
     let Err(mut invalid) = schema.check(call.input()) else {
         let (field, meant) = schema.misspelt(call.input()).filter(|_| !inner.policy.is_lenient)?;
         let text = wording::misspelt(call.tool(), field, meant, lang);
-        return Some(Event::Invalid { text, mistakes: Vec::new() });
+        return Some(Event::invalid(text));
     };
     let repaired = inner.policy.repairs.then(|| schema.repair(call.input())).flatten();
     if repaired.is_none() && inner.policy.is_lenient {
@@ -202,12 +206,13 @@ fn validated(
         }
         None => {
             let text = invalid.text(call.tool(), lang);
-            Some(Event::Invalid { text, mistakes: invalid.mistakes })
+            let mistakes = invalid.mistakes.into_iter().map(|mistake| mistake.in_language(lang));
+            Some(Event::Invalid { text, mistakes: mistakes.collect() })
         }
     }
 }
 
-fn open(inner: &Inner, installed: Option<&Installed>, call: Arc<CallInfo>) -> Opening {
+fn open(inner: &Inner, installed: Option<&Installed>, call: Arc<CallInfo>, runs: bool) -> Opening {
     let annotations = installed.map(|installed| &*installed.annotations);
     let compared = match annotations.and_then(|annotations| annotations.loop_key.as_ref()) {
         None => Arc::clone(&call.call),
@@ -229,7 +234,7 @@ fn open(inner: &Inner, installed: Option<&Installed>, call: Arc<CallInfo>) -> Op
         _ if unsaid.is_some() => None,
         _ => Some(false),
     };
-    Opening { call, compared, nature, polls, attempt: 1, at: now() }
+    Opening { call, compared, nature, polls, runs, attempt: 1, at: now() }
 }
 
 /// A person has to decide before it runs.
@@ -252,7 +257,7 @@ pub(crate) async fn without_running(inner: &Arc<Inner>, journey: Journey, event:
     let denied = matches!(event, Event::Denied(_));
     let opening = journey.opening.clone();
     let on_its_way = OnItsWay::new(inner, &opening);
-    let observed = Observed::of(event, journey.ok_is_data());
+    let observed = Observed::of(event, journey.ok_is_data(), journey.lang);
     let (observed, after) =
         closed(inner, &journey, &opening, observed, Duration::ZERO, Series::default(), Again::NEVER).await;
     on_its_way.has_ended();
@@ -269,8 +274,7 @@ pub(crate) async fn on(inner: &Arc<Inner>, journey: Journey) -> CallResult {
     let Some(installed) = journey.installed.clone() else {
         // Only what was validated comes here, and without a tool nothing is valid.
         let text = wording::unknown_tool(journey.opening.call.tool(), [].into_iter(), inner.policy.lang);
-        return Box::pin(without_running(inner, journey, Event::Invalid { text, mistakes: Vec::new() }))
-            .await;
+        return Box::pin(without_running(inner, journey, Event::invalid(text))).await;
     };
     let policy = &inner.policy;
     let base = installed.annotations.timeout.unwrap_or(policy.timeout);
@@ -288,7 +292,7 @@ pub(crate) async fn on(inner: &Arc<Inner>, journey: Journey) -> CallResult {
         let until = policy.deadline.and_then(|deadline| journey.begun.checked_add(deadline));
         let Made { attempted, took, allowed } = attempt(inner, &installed, &opening, limit, until).await;
         let attempted = hooks::tell(inner, &opening.call, attempted).await;
-        let observed = Observed::of(Event::Came(attempted), journey.ok_is_data());
+        let observed = Observed::of(Event::Came(attempted), journey.ok_is_data(), journey.lang);
         series.elapsed = journey.begun.elapsed();
         let again = Again {
             gets_more_time: observed.printed.outcome == Outcome::TimedOut && allowed == limit,
@@ -314,7 +318,7 @@ pub(crate) async fn on(inner: &Arc<Inner>, journey: Journey) -> CallResult {
         limit = limit_factor.of(base);
         series.waited = wait;
         series.retries_made = series.retries_made.saturating_add(1);
-        opening = Opening { attempt: opening.attempt + 1, at: now(), ..opening };
+        opening = Opening { attempt: opening.attempt + 1, runs: true, at: now(), ..opening };
         on_its_way = OnItsWay::new(inner, &opening);
         inner.ledger.before(&opening).await;
     }
@@ -400,11 +404,11 @@ async fn closed(
     series: Series,
     again: Again,
 ) -> (Observed, After) {
-    let Observed { printed, error, advice, mistakes, output, not_again } = observed;
-    let all_advice = advice.iter().chain(journey.general_advice()).cloned().collect();
+    let Observed { printed, error, advice, is_all_advice, mistakes, output, not_again } = observed;
+    let sentences = advice.iter().chain(journey.general_advice()).cloned().collect();
     let closing = Closing {
         opening: opening.clone(),
-        advice: all_advice,
+        advice: Advice { sentences, is_all: is_all_advice },
         took,
         series,
         gets_more_time: again.gets_more_time,
@@ -415,7 +419,7 @@ async fn closed(
     };
     let after = inner.ledger.after(closing).await;
     let printed = crate::ledger::Printed::nothing(Outcome::NoExitCode);
-    (Observed { printed, error, advice, mistakes, output, not_again }, after)
+    (Observed { printed, error, advice, is_all_advice, mistakes, output, not_again }, after)
 }
 
 /// The result as the caller gets it.
@@ -431,7 +435,8 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
             Kind::Network | Kind::Timeout | Kind::ServerError | Kind::Aborted | Kind::Crash
         );
         let only_looks = journey.opening.nature == Some(Nature::ReadOnly);
-        is_cut_off && !only_looks && report.verdict.effect != Effect::Nothing
+        let is_said = report.diagnosis.advice.iter().any(|key| key == LOOK_FIRST);
+        is_cut_off && !only_looks && !is_said && report.verdict.effect != Effect::Nothing
     };
     if status == Status::Failed && after.report.as_ref().is_some_and(may_have_acted) {
         recommendations.push(wording::look_first(journey.lang).to_owned());

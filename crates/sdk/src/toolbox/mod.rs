@@ -11,6 +11,7 @@ mod installed;
 mod names;
 mod observed;
 mod shelf;
+mod spared;
 mod wording;
 
 use std::fmt;
@@ -20,11 +21,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use unstuck_judge::nature::Nature;
+use unstuck_store::CallState;
 
 use crate::annotations::Annotations;
 use crate::bus::EventBus;
 use crate::call::{CallInfo, Session, ToolCall};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Orphan};
 use crate::policy::Policy;
 use crate::record::CallRecord;
 use crate::result::CallResult;
@@ -98,7 +101,7 @@ pub(crate) struct Inner {
     /// The calls that are under way.
     pub(crate) running: TaskTracker,
     pub(crate) shutdown: CancellationToken,
-    pub(crate) backstage: Backstage,
+    pub(crate) backstage: Arc<Backstage>,
 }
 
 /// A tool as a model is told of it.
@@ -215,7 +218,19 @@ impl Toolbox {
         };
         let orphans = self.inner.backstage.host(Box::pin(resumed)).await?;
         let (lang, namespace) = (self.inner.policy.lang, &self.inner.namespace);
-        Ok(orphans.into_iter().map(|orphan| CallResult::orphaned(orphan, session, namespace, lang)).collect())
+        let told = |orphan: Orphan| {
+            let only_looks = self.inner.only_looks(&orphan.tool);
+            let said = self.inner.sealed_text(&orphan.tool, &orphan.label, orphan.state);
+            let error = said.unwrap_or_else(|| orphan.text.clone());
+            let never_acted = match orphan.state {
+                CallState::Pending | CallState::ApprovalRequired => true,
+                CallState::Approved | CallState::Executing => only_looks,
+                CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed => false,
+            };
+            let advice = never_acted.then(|| wording::after_seal(orphan.state, lang));
+            CallResult::orphaned(orphan, error, advice, session, namespace, lang)
+        };
+        Ok(orphans.into_iter().map(told).collect())
     }
 
     /// Ends everything: running tools are cancelled and recorded as interrupted, what waits to be written is written, and
@@ -261,6 +276,21 @@ impl Inner {
             tool.insert_str(0, &self.namespace);
         }
         tool
+    }
+}
+
+impl Inner {
+    /// Is it known of a tool, by the name that is recorded, that it changes nothing?
+    fn only_looks(&self, recorded: &str) -> bool {
+        let name = recorded.strip_prefix(&*self.namespace).unwrap_or(recorded);
+        let tools = self.tools.now();
+        tools.find(name).is_some_and(|installed| installed.annotations.nature == Some(Nature::ReadOnly))
+    }
+
+    /// What is said of a call whose process is gone, where more is known than its state tells.
+    pub(crate) fn sealed_text(&self, recorded: &str, label: &str, from: CallState) -> Option<String> {
+        let said = wording::sealed(from, self.only_looks(recorded), self.policy.lang)?;
+        Some(format!("`{label}` {said}"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use unstuck_judge::{Effect, Outcome};
+use unstuck_judge::{Effect, Lang, Outcome};
 
 use crate::failure::{Account, Manner};
 use crate::hook::Attempted;
@@ -22,8 +22,17 @@ pub(crate) enum Event {
     Came(Attempted),
     /// It was not: the arguments do not fit.
     Invalid { text: String, mistakes: Vec<Mistake> },
+    /// It was not: there is no such tool, and this is what to do instead.
+    Unknown { text: String, advice: Vec<String> },
     /// It was not: somebody said no.
     Denied(String),
+}
+
+impl Event {
+    /// The arguments do not fit, and no field of them is to blame alone.
+    pub(crate) fn invalid(text: String) -> Event {
+        Event::Invalid { text, mistakes: Vec::new() }
+    }
 }
 
 /// The same in words.
@@ -34,6 +43,8 @@ pub(crate) struct Observed {
     pub(crate) error: String,
     /// What the tool recommends.
     pub(crate) advice: Vec<String>,
+    /// The rules have nothing to add to that.
+    pub(crate) is_all_advice: bool,
     pub(crate) mistakes: Vec<Mistake>,
     /// What the tool answered.
     pub(crate) output: Value,
@@ -43,13 +54,14 @@ pub(crate) struct Observed {
 
 impl Observed {
     /// Reads what came. `ok_is_data` says that a result may well say `"ok": false`.
-    pub(crate) fn of(event: Event, ok_is_data: bool) -> Observed {
+    pub(crate) fn of(event: Event, ok_is_data: bool, lang: Lang) -> Observed {
         match event {
             Event::Came(Ok(output)) => match Told::by(&output).filter(|_| !ok_is_data) {
                 None => Observed {
                     printed: streams(&output),
                     error: String::new(),
                     advice: Vec::new(),
+                    is_all_advice: false,
                     mistakes: Vec::new(),
                     output,
                     not_again: false,
@@ -58,9 +70,12 @@ impl Observed {
                     Observed { advice: told.advice, output, ..Observed::in_words(told.outcome, told.error) }
                 }
             },
-            Event::Came(Err(failure)) => Observed::failed(failure.into_account()),
+            Event::Came(Err(failure)) => Observed::failed(failure.into_account(), lang),
             Event::Invalid { text, mistakes } => {
                 Observed { mistakes, ..Observed::in_words(Outcome::Rejected, text) }
+            }
+            Event::Unknown { text, advice } => {
+                Observed { advice, is_all_advice: true, ..Observed::in_words(Outcome::Rejected, text) }
             }
             Event::Denied(why) => Observed::in_words(Outcome::Denied, why),
         }
@@ -74,13 +89,14 @@ impl Observed {
             },
             error: excerpt(words.as_bytes(), SHOWN_MAX),
             advice: Vec::new(),
+            is_all_advice: false,
             mistakes: Vec::new(),
             output: Value::Null,
             not_again: false,
         }
     }
 
-    fn failed(failure: Account) -> Observed {
+    fn failed(failure: Account, lang: Lang) -> Observed {
         let outcome = match failure.manner {
             Manner::Expected => Outcome::ReportedFailure,
             Manner::Unexpected | Manner::Panicked => Outcome::Threw,
@@ -110,11 +126,13 @@ impl Observed {
             }
         };
         let output = failure.data.clone().unwrap_or_else(shown);
+        let error = failure.said(lang);
         let Account { stdout, stderr, .. } = failure;
         Observed {
             printed: Printed { outcome, http_status, stdout, stderr, merged, comes_back, effect },
-            error: excerpt(failure.message.as_bytes(), SHOWN_MAX),
-            advice: failure.recommendations,
+            error: excerpt(error.as_bytes(), SHOWN_MAX),
+            advice: failure.recommendations.into_iter().map(|advice| advice.in_language(lang)).collect(),
+            is_all_advice: false,
             mistakes: Vec::new(),
             output,
             not_again: failure.not_again,

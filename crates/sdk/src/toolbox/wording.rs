@@ -1,6 +1,7 @@
 //! What a model is told of a call that cannot even be looked at.
 
 use unstuck_judge::Lang;
+use unstuck_store::CallState;
 
 use crate::schema::{TooLarge, near};
 
@@ -30,6 +31,57 @@ pub(super) fn unknown_tool<'a>(
             let more = if more > 0 { format!(" 等另外 {more} 个") } else { String::new() };
             format!("没有工具 `{quoted}`{hint}可用工具：{}{more}。", listed.join("、"))
         }
+    }
+}
+
+/// What to do where there is no such tool.
+pub(super) fn other_tools<'a>(
+    name: &str,
+    tools: impl Iterator<Item = &'a str> + Clone,
+    lang: Lang,
+) -> Vec<String> {
+    let nearest = near(name, tools.clone()).map(|tool| match lang {
+        Lang::En => format!("Call `{tool}` if that is meant."),
+        Lang::Zh => format!("如果指的是 `{tool}`，请调用它。"),
+    });
+    let all = match (tools.clone().next(), lang) {
+        (None, Lang::En) => "There are no tools: go on without.",
+        (None, Lang::Zh) => "没有可用的工具：请不用工具继续。",
+        (Some(_), Lang::En) => "Call one of the tools that are listed; no other name works.",
+        (Some(_), Lang::Zh) => "请调用所列工具之一；其他名称都不可用。",
+    };
+    nearest.into_iter().chain([all.to_owned()]).collect()
+}
+
+/// What is true of a call whose process is gone; nothing where its state tells all that is known. `only_looks` where its tool
+/// changes nothing.
+pub(super) fn sealed(from: CallState, only_looks: bool, lang: Lang) -> Option<&'static str> {
+    match (from, only_looks, lang) {
+        (CallState::ApprovalRequired, _, Lang::En) => {
+            Some("was waiting for a person's decision: it did not run")
+        }
+        (CallState::ApprovalRequired, _, Lang::Zh) => Some("正在等待人工决定：没有执行"),
+        (CallState::Approved | CallState::Executing, true, Lang::En) => {
+            Some("was running when its process ended; it changes nothing, so it may be sent again")
+        }
+        (CallState::Approved | CallState::Executing, true, Lang::Zh) => {
+            Some("进程结束时正在运行；它不改变任何东西，可以再次发送")
+        }
+        (CallState::Approved | CallState::Executing, false, _)
+        | (CallState::Pending | CallState::Completed | CallState::Failed, _, _)
+        | (CallState::Denied | CallState::Sealed, _, _) => None,
+    }
+}
+
+/// What to do about a call that did not run, or changed nothing, and whose process is gone.
+pub(super) fn after_seal(from: CallState, lang: Lang) -> &'static str {
+    match (from == CallState::ApprovalRequired, lang) {
+        (true, Lang::En) => {
+            "Nothing has to be undone. If it is still needed, send it: a person decides about it first."
+        }
+        (true, Lang::Zh) => "无需撤销任何东西。若仍然需要，可以发送：会先由人来决定。",
+        (false, Lang::En) => "Nothing has to be undone: send it again if its answer is still needed.",
+        (false, Lang::Zh) => "无需撤销任何东西：若仍需要结果，可以再次发送。",
     }
 }
 

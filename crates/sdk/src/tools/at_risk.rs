@@ -96,7 +96,10 @@ impl Look<'_> {
         for step in from.steps.iter().map(|step| &*step.to).chain([path]) {
             if step.starts_with(['~', '$']) {
                 return Err(not_saved(&format!("only the shell knows what `{step}` stands for"))
-                    .recommend(format!("write the full path instead of `{step}`")));
+                    .recommend_both(
+                        format!("write the full path instead of `{step}`"),
+                        format!("请写出完整路径，而不是 `{step}`"),
+                    ));
             }
             place.push(step);
         }

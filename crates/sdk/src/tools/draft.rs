@@ -214,7 +214,11 @@ fn verify(ground: &Ground, way: &Path, meant: &[u8]) -> Result<(), Failure> {
                 way.display()
             );
             Err(Failure::expected(words)
-                .recommend("read the file again with fs_read, and see what it holds now"))
+                .in_chinese(format!("`{}` 写入之后立即被他人改动", way.display()))
+                .recommend_both(
+                    "read the file again with fs_read, and see what it holds now",
+                    "用 fs_read 重新读取文件，查看当前内容",
+                ))
         }
         Err(error) => Err(failed("read back", way, &error)),
     }
@@ -241,7 +245,11 @@ fn changed_meanwhile(path: &Path) -> Failure {
     let words =
         format!("`{}`: the file has been modified since it was read, by somebody else", path.display());
     Failure::expected(words)
-        .recommend("read the file again with fs_read, and make the change in what it holds now")
+        .in_chinese(format!("`{}`：文件在读取之后被他人改动", path.display()))
+        .recommend_both(
+            "read the file again with fs_read, and make the change in what it holds now",
+            "用 fs_read 重新读取文件，在当前内容上修改",
+        )
 }
 
 #[cfg(test)]

@@ -100,10 +100,12 @@ fn edit(
 ) -> Result<Edited, Failure> {
     if args.old.is_empty() {
         return Err(Failure::invalid("`old` is empty: it must be the text to replace")
-            .recommend("to write a whole file use fs_write"));
+            .in_chinese("`old` 为空：它必须是要替换的文本")
+            .recommend_both("to write a whole file use fs_write", "要写入整个文件请用 fs_write"));
     }
     if args.old == args.new {
-        return Err(Failure::invalid("no changes to make: `old` and `new` are identical"));
+        return Err(Failure::invalid("no changes to make: `old` and `new` are identical")
+            .in_chinese("没有可做的修改：`old` 与 `new` 相同"));
     }
     let ground = files.ground()?;
     let way = ground.way_to(&args.path)?;
@@ -118,7 +120,9 @@ fn edit(
     if size > SIZE_MAX {
         let words =
             format!("`{}` has {size} bytes, and files of more than {SIZE_MAX} are not edited", way.display());
-        return Err(Failure::expected(words).recommend("use a program that edits streams, such as sed"));
+        return Err(Failure::expected(words)
+            .in_chinese(format!("`{}` 有 {size} 字节，超过 {SIZE_MAX} 字节的文件不作编辑", way.display()))
+            .recommend_both("use a program that edits streams, such as sed", "请用流编辑程序，例如 sed"));
     }
     let mut bytes = Vec::new();
     let file = spot.open(spot.name.as_os_str()).map_err(|error| failed("read", &way, &error))?;
@@ -149,8 +153,10 @@ fn replaced(bytes: &[u8], args: &EditArgs, path: &str) -> Result<(Vec<u8>, Vec<u
             let words =
                 format!("found {several} matches of the string to replace in `{path}`, and `all` is false");
             return Err(Failure::expected(words)
-                .recommend(
+                .in_chinese(format!("在 `{path}` 中找到 {several} 处要替换的文本，而 `all` 为 false"))
+                .recommend_both(
                     "take more of the lines around it into `old`, or set `all` to replace each of them",
+                    "在 `old` 中多包含几行上下文，或设置 `all` 以替换每一处",
                 )
                 .data(json!({ "matches": several, "lines": lines })));
         }
@@ -168,10 +174,17 @@ fn replaced(bytes: &[u8], args: &EditArgs, path: &str) -> Result<(Vec<u8>, Vec<u
 
 fn not_found(bytes: &[u8], old: &str, path: &str) -> Failure {
     let failure = Failure::expected(format!("String to replace not found in `{path}`"))
-        .recommend("read the file again with fs_read, and copy the text from what it holds now");
+        .in_chinese(format!("`{path}` 中没有要替换的文本"))
+        .recommend_both(
+            "read the file again with fs_read, and copy the text from what it holds now",
+            "用 fs_read 重新读取文件，从当前内容中复制文本",
+        );
     let failure = match memmem::find(bytes, b"\r\n").is_some() && !old.contains("\r\n") && old.contains('\n')
     {
-        true => failure.recommend(r"the file ends its lines with \r\n: write them so in `old` and `new`"),
+        true => failure.recommend_both(
+            r"the file ends its lines with \r\n: write them so in `old` and `new`",
+            r"该文件以 \r\n 结束各行：`old` 和 `new` 中也要这样写",
+        ),
         false => failure,
     };
     match nearest::lines(bytes, old) {

@@ -112,8 +112,10 @@ pub(super) struct NamePattern {
 impl NamePattern {
     pub(super) fn read(text: &str) -> Result<NamePattern, Failure> {
         let text = text.strip_prefix("./").unwrap_or(text);
-        let pattern = Pattern::new(text)
-            .map_err(|error| Failure::invalid(format!("`{text}` is no pattern of names: {error}")))?;
+        let pattern = Pattern::new(text).map_err(|error| {
+            Failure::invalid(format!("`{text}` is no pattern of names: {error}"))
+                .in_chinese(format!("`{text}` 不是文件名模式：{error}"))
+        })?;
         Ok(NamePattern { pattern, of_whole_path: text.contains('/') })
     }
 

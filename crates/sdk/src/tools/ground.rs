@@ -60,7 +60,11 @@ impl Ground {
                 "`{path}` {why}: the path must be within the workspace `{}`",
                 self.given.display()
             ))
-            .recommend("give a path relative to the workspace, without `..`")
+            .in_chinese(format!("`{path}`：路径必须位于工作区 `{}` 内", self.given.display()))
+            .recommend_both(
+                "give a path relative to the workspace, without `..`",
+                "请给出相对于工作区、不含 `..` 的路径",
+            )
         };
         if path.is_empty() || path.contains('\0') {
             return Err(outside("is no path"));
@@ -131,11 +135,9 @@ impl Ground {
         match (about.is_file(), about.is_dir()) {
             (true, _) => Ok(file),
             (false, true) => Err(Failure::expected(format!("`{}` is a directory", way.display()))
-                .recommend("list what is in it with fs_glob")),
-            (false, false) => Err(Failure::expected(format!(
-                "`{}` is not a regular file: a pipe, a socket or a device",
-                way.display()
-            ))),
+                .in_chinese(format!("`{}` 是文件夹", way.display()))
+                .recommend_both("list what is in it with fs_glob", "用 fs_glob 列出其中的内容")),
+            (false, false) => Err(special(way)),
         }
     }
 
@@ -152,9 +154,9 @@ impl Ground {
             opened => opened,
         };
         let folder = opened.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                self.not_found(holder, &error).recommend("set `create_dirs` to make the folder")
-            }
+            io::ErrorKind::NotFound => self
+                .not_found(holder, &error)
+                .recommend_both("set `create_dirs` to make the folder", "设置 `create_dirs` 以创建该文件夹"),
             _ => failed("open the folder", holder, &error),
         })?;
         Ok(Spot { folder, name: name.into(), path: way.to_owned() })
@@ -192,8 +194,12 @@ impl Ground {
         let wanted = way.file_name().unwrap_or_default().to_string_lossy();
         let near = self.reach(holder, FOLDER).ok().and_then(|folder| nearest_name(folder, &wanted));
         match near {
-            Some(near) => failure.recommend(format!("did you mean `{}`?", holder.join(near).display())),
-            None => failure.recommend("look for it with fs_glob"),
+            Some(near) => {
+                let near = holder.join(near);
+                let near = near.display();
+                failure.recommend_both(format!("did you mean `{near}`?"), format!("是否指 `{near}`？"))
+            }
+            None => failure.recommend_both("look for it with fs_glob", "用 fs_glob 查找"),
         }
     }
 }
@@ -215,18 +221,18 @@ impl Spot {
         let shown = self.path.display();
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(Some(stat)),
-            FileType::Directory => Err(Failure::expected(format!("`{shown}` is a directory"))),
+            FileType::Directory => Err(Failure::expected(format!("`{shown}` is a directory"))
+                .in_chinese(format!("`{shown}` 是文件夹"))),
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(&self.folder, &self.name, Vec::new()).unwrap_or_default();
                 let target = target.to_string_lossy().into_owned();
                 Err(Failure::expected(format!(
                     "`{shown}` is a symbolic link to `{target}`, and links are not written through"
                 ))
-                .recommend("name the file that it leads to"))
+                .in_chinese(format!("`{shown}` 是指向 `{target}` 的符号链接，不会通过链接写入"))
+                .recommend_both("name the file that it leads to", "请写出它指向的文件"))
             }
-            _ => Err(Failure::expected(format!(
-                "`{shown}` is not a regular file: a pipe, a socket or a device"
-            ))),
+            _ => Err(special(&self.path)),
         }
     }
 
@@ -237,15 +243,27 @@ impl Spot {
     }
 }
 
+/// What is there can be waited on for ever.
+fn special(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::expected(format!("`{path}` is not a regular file: a pipe, a socket or a device"))
+        .in_chinese(format!("`{path}` 不是普通文件，而是管道、套接字或设备"))
+}
+
 /// What the system said, in the words that everybody knows.
 pub(super) fn failed(deed: &str, path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     if error.raw_os_error() == Some(Errno::XDEV.raw_os_error()) {
         return Failure::invalid(format!(
             "a link on the way to `{path}` leads out: the path must be within the workspace"
-        ));
+        ))
+        .in_chinese(format!("通往 `{path}` 的链接指向工作区之外：路径必须位于工作区内"));
     }
-    Failure::expected(format!("could not {deed} `{path}`: {error}"))
+    Failure::expected(format!("could not {deed} `{path}`: {error}")).in_chinese(format!(
+        "无法{} `{path}`：{}",
+        in_chinese(deed),
+        reason(error)
+    ))
 }
 
 /// The name in a folder that is most like another one, where one is much like it.
@@ -298,5 +316,32 @@ mod tests {
         check("short/a", Some("inside"), None);
         #[cfg(target_os = "linux")]
         check("in/file", Some("inside"), None);
+    }
+}
+
+/// What was to be done, in Chinese.
+fn in_chinese(deed: &str) -> &str {
+    match deed {
+        "find" => "找到",
+        "read" | "read back" => "读取",
+        "write" => "写入",
+        "remove" => "删除",
+        "look at" => "查看",
+        "open the folder" => "打开文件夹",
+        "save" => "保存",
+        _ => "处理",
+    }
+}
+
+/// Why the system did not do it, in Chinese where it is one of the usual reasons.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "文件或文件夹不存在".to_owned(),
+        io::ErrorKind::PermissionDenied => "权限不足".to_owned(),
+        io::ErrorKind::IsADirectory => "是文件夹".to_owned(),
+        io::ErrorKind::NotADirectory => "路径中有一段不是文件夹".to_owned(),
+        io::ErrorKind::StorageFull => "磁盘空间不足".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "文件系统为只读".to_owned(),
+        _ => error.to_string(),
     }
 }

@@ -102,7 +102,9 @@ fn read(
     let mut lines = Lines::new(Heeding { input: file, cancellation }, LINE_MAX);
     if lines.is_binary().map_err(failing)? {
         let words = format!("`{}` is a binary file of {size} bytes and is not shown", way.display());
-        return Err(Failure::expected(words).recommend("look at it with a program that knows its format"));
+        return Err(Failure::expected(words)
+            .in_chinese(format!("`{}` 是 {size} 字节的二进制文件，不予显示", way.display()))
+            .recommend_both("look at it with a program that knows its format", "请用识别该格式的程序查看"));
     }
     let first_line = args.offset.unwrap_or(1).max(1);
     let mut line = Line::default();
@@ -111,7 +113,9 @@ fn read(
         if !lines.next(&mut line).map_err(failing)? {
             let words =
                 format!("`{}` has {before} lines, and line {first_line} is past its end", way.display());
-            return Err(Failure::expected(words).recommend("choose a smaller `offset`"));
+            return Err(Failure::expected(words)
+                .in_chinese(format!("`{}` 有 {before} 行，第 {first_line} 行超出末尾", way.display()))
+                .recommend_both("choose a smaller `offset`", "请选择更小的 `offset`"));
         }
         before += 1;
     }

@@ -76,7 +76,10 @@ fn remove(
     let found = spot.look().map_err(|error| failed("look at", &way, &error))?;
     match found.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         None => return Err(ground.file(&way).err().unwrap_or_else(aside::given_up)),
-        Some(FileType::Directory) => return Err(Failure::expected(format!("`{path}` is a directory"))),
+        Some(FileType::Directory) => {
+            return Err(Failure::expected(format!("`{path}` is a directory"))
+                .in_chinese(format!("`{path}` 是文件夹")));
+        }
         Some(_) => {}
     }
     let saved = safe::save_file(files.safe.as_ref(), &ground, &way, call, "tool.delete", cancellation)?;
@@ -86,7 +89,8 @@ fn remove(
         match spot.look() {
             Ok(None) => Ok(()),
             Ok(Some(_)) => {
-                Err(Failure::expected(format!("`{path}` was removed, and somebody else made it again")))
+                Err(Failure::expected(format!("`{path}` was removed, and somebody else made it again"))
+                    .in_chinese(format!("`{path}` 已删除，但又被他人重新创建")))
             }
             Err(error) => Err(failed("look at", &way, &error)),
         }

@@ -266,7 +266,8 @@ pub(super) fn keep_out(safe: Option<&Safe>, ground: &Ground, way: &Path) -> Resu
         Ok(place) if place.starts_with(&own) => Err(Failure::expected(format!(
             "permission denied: `{}` lies in the safe, which is not changed by hand",
             way.display()
-        ))),
+        ))
+        .in_chinese(format!("权限不足：`{}` 位于保险库中，不能手动修改", way.display()))),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -274,6 +275,7 @@ pub(super) fn keep_out(safe: Option<&Safe>, ground: &Ground, way: &Path) -> Resu
 /// Nothing was done, because it could not be saved first.
 pub(super) fn not_saved(why: &str) -> Failure {
     Failure::expected(format!("not done, because what it would change could not be saved first: {why}"))
+        .in_chinese(format!("没有执行，因为它要改动的内容无法事先保存：{why}"))
 }
 
 /// An error with all its causes.

@@ -196,7 +196,8 @@ enum Wanted {
 impl Wanted {
     fn read(args: &SearchArgs) -> Result<Wanted, Failure> {
         if args.pattern.is_empty() {
-            return Err(Failure::invalid("`pattern` is empty: it would be in every line"));
+            return Err(Failure::invalid("`pattern` is empty: it would be in every line")
+                .in_chinese("`pattern` 为空：每一行都会匹配"));
         }
         if args.plain && !args.ignore_case {
             return Ok(Wanted::Text(Box::new(memmem::Finder::new(&args.pattern).into_owned())));
@@ -205,7 +206,8 @@ impl Wanted {
         let regex = RegexBuilder::new(&expression).case_insensitive(args.ignore_case).build();
         regex.map(Wanted::Expression).map_err(|error| {
             Failure::invalid(format!("`{}` is no regular expression: {error}", args.pattern))
-                .recommend("set `plain` to look for it as it is written")
+                .in_chinese(format!("`{}` 不是正则表达式：{error}", args.pattern))
+                .recommend_both("set `plain` to look for it as it is written", "设置 `plain` 以按原样查找")
         })
     }
 

@@ -615,7 +615,10 @@ fn what_is_done_in_the_safe_stands_in_the_timeline_with_its_call_also_when_it_wa
         ]
     });
     assert_eq!(spooled.each_ref().map(kept), ["spooled"; 2]);
-    assert_eq!(cellar.keep(&note(SafeCall::Numbered(99), SafeDeed::Removed)).said.call, None);
+    assert_eq!(
+        cellar.keep(&note(SafeCall::Numbered(99), SafeDeed::Removed { over: Clean::default() })).said.call,
+        None
+    );
     assert_eq!(cellar.keep(&note(named("never asked for"), SafeDeed::Failed)).said.call, None);
     assert_eq!(
         cellar.events_of_calls(),

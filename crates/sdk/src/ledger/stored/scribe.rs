@@ -17,7 +17,7 @@ use unstuck_wire::time;
 use super::cellar::{Queued, Request, TOGETHER, Written};
 use super::{LINE_MAX, PLACE, QUEUE};
 use crate::call::{CallId, Session};
-use crate::ledger::{Known, Opening, Printed, diagnosed, is_guess};
+use crate::ledger::{Advice, Known, Opening, Printed, diagnosed, is_guess, nature_of};
 use crate::policy::Policy;
 use crate::record::attempt_id;
 use crate::store::Store;
@@ -68,7 +68,7 @@ pub(super) struct Close {
     pub(super) observation: Observation,
     pub(super) diagnosis: Diagnosis,
     pub(super) resend: Option<Resend>,
-    pub(super) advice: Vec<String>,
+    pub(super) advice: Advice,
     pub(super) took: Duration,
     pub(super) at: u64,
 }
@@ -158,19 +158,19 @@ impl Scribe {
         let Close { opening, observation, diagnosis, resend, advice, took, .. } = close;
         let told = Told {
             asked,
+            nature: nature_of(opening.nature, &diagnosis),
             diagnosis,
-            nature: opening.nature,
             said_ok: observation.outcome.said_ok(),
             took_ms: Some(time::span_ms(took)),
             resend,
             observation: &observation,
         };
-        let (mut ended, report) = told.judged(&self.cleaner, &self.bounds, self.lang);
+        let (mut ended, mut report) = told.judged(&self.cleaner, &self.bounds, self.lang);
         if is_guess(&report.diagnosis) {
             ended.doubt();
         }
         ended.tell_by_arguments(self.runs_here);
-        ended.advise(&self.cleaner, &advice, &report);
+        advice.go_with(&mut ended, &mut report, &self.cleaner);
         (ended, report)
     }
 
