@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use unstuck_judge::nature::Nature;
-use unstuck_judge::{Call, Effect, Kind, Lang, Outcome};
+use unstuck_judge::{Again as Repeat, Call, Effect, Kind, Lang, Outcome};
 use unstuck_store::{Retry, Series, Stance};
 use unstuck_wire::report::{LOOK_FIRST, Report};
 
@@ -434,9 +434,9 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
             report.diagnosis.kind,
             Kind::Network | Kind::Timeout | Kind::ServerError | Kind::Aborted | Kind::Crash
         );
-        let only_looks = journey.opening.nature == Some(Nature::ReadOnly);
+        let may_be_repeated = matches!(report.verdict.again, Repeat::Now | Repeat::After(_));
         let is_said = report.diagnosis.advice.iter().any(|key| key == LOOK_FIRST);
-        is_cut_off && !only_looks && !is_said && report.verdict.effect != Effect::Nothing
+        is_cut_off && !may_be_repeated && !is_said && report.verdict.effect != Effect::Nothing
     };
     if status == Status::Failed && after.report.as_ref().is_some_and(may_have_acted) {
         recommendations.push(wording::look_first(journey.lang).to_owned());
