@@ -90,8 +90,8 @@
 //! - Panics are caught by unwinding. In a program built with `panic = "abort"` a panic ends the process, as it says.
 //! - A panic that meets another panic while the stack is unwound ends the process; no library can prevent that.
 //! - A thread that never yields cannot be ended from outside. Nobody waits for it, but it goes on; after eight of these the tool
-//!   is not called again until some come back. The first time, before it is known to block, it holds a thread of your runtime,
-//!   which waits for it when it is dropped.
+//!   is not called again until some come back. The first time, before it is known to block, it may hold a thread of your runtime,
+//!   which waits for it when it is dropped; the last one that is free is never given to a tool.
 //! - A runtime of yours with several threads needs its timer (`enable_time`).
 //! - Kinds, states and event types grow in minor versions: keep a `_` arm.
 #![warn(missing_debug_implementations)]

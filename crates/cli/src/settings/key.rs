@@ -202,8 +202,8 @@ keys! {
         "How long saving may hold up a risky call, though never longer than agents wait for their hooks (26 s); if it is not done by then, the call is not let through in silence.",
         "保存文件最多可让有风险的调用等待多久，但不会超过代理等待钩子的时间（26 秒）；到时仍未完成，调用不会被悄悄放行。";
     VaultPerTarget "vault.per-target", Shape::Count(1, 1_000), "3", Never,
-        "How many snapshots of the same paths are kept, the newest first; pinned ones stay.",
-        "同一组路径保留多少个快照，先保留最新的；已固定的始终保留。";
+        "How many snapshots of the same paths that were taken before calls are kept, the newest first; pinned ones, and those taken by hand, stay.",
+        "同一组路径保留多少个在调用之前创建的快照，先保留最新的；已固定的和手动创建的不受此限。";
     VaultMaxAge "vault.max-age", Shape::Time(SECOND.saturating_mul(60), YEARS), "24h", Never,
         "How long a snapshot is kept; pinned ones stay.",
         "快照保留多久；已固定的始终保留。";
