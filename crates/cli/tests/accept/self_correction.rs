@@ -301,8 +301,9 @@ fn r3_09_the_newest_three_of_each_target_are_kept() {
     assert_eq!(world.run_in("app", &["snapshots", "drop", "s2"]).exit, 0);
     world.run_in("app", &["restore", "s2"]).complains(1, &["s2 (mine) was removed", "it was dropped"]);
     let log = world.run(&["log", "--json", "--channel", "monitor"], "").json_lines();
-    let removed = log.iter().find(|event| event["type"] == "snapshot:removed").unwrap();
-    assert_eq!((&removed["snapshot"], &removed["text"]), (&json!("s2"), &json!("mine")));
+    let removed = log.iter().find(|event| event["event"] == "snapshot:removed").unwrap();
+    let body = &removed["body"];
+    assert_eq!((&body["snapshot"], &body["text"]), (&json!("s2"), &json!("mine")));
 }
 
 /// Takes a snapshot as somebody would have done long ago.

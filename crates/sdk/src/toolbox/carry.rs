@@ -426,7 +426,9 @@ async fn closed(
 fn told(journey: Journey, status: Status, observed: Observed, after: After, tried: Vec<Tried>) -> CallResult {
     let kind = after.report.as_ref().map(|report| report.diagnosis.kind);
     let by_kind = journey.advice_for(kind);
-    let by_rules = after.report.iter().flat_map(|report| &report.recommendations);
+    // What we say first ourselves need not be said again.
+    let is_new = |report: &&Report| !report.diagnosis.advice.iter().any(|key| key == LOOK_FIRST);
+    let by_rules = after.report.iter().filter(is_new).flat_map(|report| &report.recommendations);
     let mut recommendations: Vec<String> = Vec::new();
     // Of other causes it is plain that they came before anything was done, or that they are the answer.
     let may_have_acted = |report: &Report| {
@@ -435,10 +437,10 @@ fn told(journey: Journey, status: Status, observed: Observed, after: After, trie
             Kind::Network | Kind::Timeout | Kind::ServerError | Kind::Aborted | Kind::Crash
         );
         let may_be_repeated = matches!(report.verdict.again, Repeat::Now | Repeat::After(_));
-        let is_said = report.diagnosis.advice.iter().any(|key| key == LOOK_FIRST);
-        is_cut_off && !may_be_repeated && !is_said && report.verdict.effect != Effect::Nothing
+        is_cut_off && !may_be_repeated && report.verdict.effect != Effect::Nothing
     };
-    if status == Status::Failed && after.report.as_ref().is_some_and(may_have_acted) {
+    if status == Status::Failed && after.report.as_ref().is_some_and(|it| may_have_acted(it) || !is_new(&it))
+    {
         recommendations.push(wording::look_first(journey.lang).to_owned());
     }
     for advice in observed.advice.iter().chain(by_kind).chain(by_rules) {
