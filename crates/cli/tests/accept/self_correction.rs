@@ -609,7 +609,8 @@ fn r3_23_what_could_not_be_saved_is_said() {
     assert!(made.success());
     let world = world.with("app/locked/file", "x");
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-    fs::set_permissions(world.path("app/locked"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(world.path("app/locked"), std::os::unix::fs::PermissionsExt::from_mode(0o000))
+        .unwrap();
     let said = match is_root {
         true => world.of_nobody(&["snapshot", "app"], ""),
         false => world.run(&["snapshot", "app"], ""),

@@ -276,6 +276,33 @@ fn nearest_name(folder: impl AsFd, wanted: &str) -> Option<String> {
     rated.filter(|(likeness, _)| *likeness > 0.85).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
+/// What was to be done, in Chinese.
+fn in_chinese(deed: &str) -> &str {
+    match deed {
+        "find" => "找到",
+        "read" | "read back" => "读取",
+        "write" => "写入",
+        "remove" => "删除",
+        "look at" => "查看",
+        "open the folder" => "打开文件夹",
+        "save" => "保存",
+        _ => "处理",
+    }
+}
+
+/// Why the system did not do it, in Chinese where it is one of the usual reasons.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "文件或文件夹不存在".to_owned(),
+        io::ErrorKind::PermissionDenied => "权限不足".to_owned(),
+        io::ErrorKind::IsADirectory => "是文件夹".to_owned(),
+        io::ErrorKind::NotADirectory => "路径中有一段不是文件夹".to_owned(),
+        io::ErrorKind::StorageFull => "磁盘空间不足".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "文件系统为只读".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
@@ -316,32 +343,5 @@ mod tests {
         check("short/a", Some("inside"), None);
         #[cfg(target_os = "linux")]
         check("in/file", Some("inside"), None);
-    }
-}
-
-/// What was to be done, in Chinese.
-fn in_chinese(deed: &str) -> &str {
-    match deed {
-        "find" => "找到",
-        "read" | "read back" => "读取",
-        "write" => "写入",
-        "remove" => "删除",
-        "look at" => "查看",
-        "open the folder" => "打开文件夹",
-        "save" => "保存",
-        _ => "处理",
-    }
-}
-
-/// Why the system did not do it, in Chinese where it is one of the usual reasons.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "文件或文件夹不存在".to_owned(),
-        io::ErrorKind::PermissionDenied => "权限不足".to_owned(),
-        io::ErrorKind::IsADirectory => "是文件夹".to_owned(),
-        io::ErrorKind::NotADirectory => "路径中有一段不是文件夹".to_owned(),
-        io::ErrorKind::StorageFull => "磁盘空间不足".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "文件系统为只读".to_owned(),
-        _ => error.to_string(),
     }
 }
