@@ -121,6 +121,7 @@ struct FileKind {
     #[serde(rename = "errorType")]
     error_type: String,
     category: String,
+    by_person: Option<String>,
     tag: String,
     advice: Vec<String>,
 }
@@ -133,7 +134,7 @@ fn kinds(rules_dir: &Path) -> String {
         let row = rows.get(kind.word()).unwrap_or_else(|| panic!("rules/kinds.toml has no row for {kind}"));
         writeln!(
             code,
-            "KindRow {{ title: [{:?}, {:?}], transient: {}, fix_by: FixBy::{}, never_again: {}, error_type: {:?}, category: {:?}, tag: {:?}, advice: &{:?} }},",
+            "KindRow {{ title: [{:?}, {:?}], transient: {}, fix_by: FixBy::{}, never_again: {}, error_type: {:?}, category: {:?}, by_person: {:?}, tag: {:?}, advice: &{:?} }},",
             row.title.en,
             row.title.zh,
             row.transient,
@@ -141,6 +142,7 @@ fn kinds(rules_dir: &Path) -> String {
             row.again == "never",
             row.error_type,
             row.category,
+            row.by_person.as_ref().unwrap_or(&row.category),
             row.tag,
             row.advice,
         )

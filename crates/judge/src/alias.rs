@@ -2,7 +2,7 @@
 
 use crate::diagnose::Diagnosis;
 use crate::kind::{Kind, Stage};
-use crate::verdict::{Again, Verdict};
+use crate::verdict::{Again, FixBy, Verdict};
 
 /// Four older vocabularies. A word is `None` where the old vocabulary has none for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,12 @@ impl Aliases {
                 Some(Stage::Interrupted | Stage::TimedOut) => Some("aborted"),
                 Some(Stage::Threw | Stage::Reported | Stage::Exited) | None => word(row.error_type),
             },
-            category: match (diagnosis.transient, row.category) {
-                (true, _) => Some("temporary"),
+            category: match (diagnosis.transient, diagnosis.fix_by, row.category) {
+                (true, _, _) => Some("temporary"),
                 // What could have healed by waiting, but will not here, needs the environment to change.
-                (false, "temporary") => Some("environment"),
-                (false, other) => word(other),
+                (false, _, "temporary") => Some("environment"),
+                (false, FixBy::Person, _) => word(row.by_person),
+                (false, _, other) => word(other),
             },
             tag: row.tag,
             retryable: match (diagnosis.kind, verdict.again) {

@@ -73,6 +73,7 @@ pub(crate) struct KindRow {
     pub(crate) never_again: bool,
     pub(crate) error_type: &'static str,
     pub(crate) category: &'static str,
+    pub(crate) by_person: &'static str,
     pub(crate) tag: &'static str,
     pub(crate) advice: &'static [&'static str],
 }

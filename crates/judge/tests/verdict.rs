@@ -109,3 +109,38 @@ fn nothing_is_wrong_where_a_code_only_suggests_it() {
         "not_an_error: nobody, nothing, never (Never) | - - success Some(false)",
     );
 }
+
+#[test]
+fn what_nobody_here_can_retry_into_success_is_unrecoverable_in_the_older_words() {
+    check(
+        "python3 ask.py",
+        1,
+        "openai.RateLimitError: Error code: 429 - {'error': {'type': 'insufficient_quota'}}",
+        "out_of_resources: person, maybe, if_changed (IfChanged) | runtime unrecoverable exec_failed Some(false)",
+    );
+    check(
+        "./task run",
+        1,
+        "Error: invalid API key",
+        "auth: person, nothing, if_changed (IfChanged) | runtime unrecoverable api_err Some(false)",
+    );
+    check(
+        "./task run",
+        1,
+        "Error: this account has been suspended",
+        "auth: person, nothing, if_changed (IfChanged) | runtime unrecoverable api_err Some(false)",
+    );
+    // A folder that may not be written, or a disk that is full, is a matter of these surroundings.
+    check(
+        "cp a /srv/a",
+        1,
+        "cp: cannot create regular file '/srv/a': Permission denied",
+        "permission: person, maybe, if_changed (IfChanged) | runtime environment permission_err Some(false)",
+    );
+    check(
+        "cp a /srv/a",
+        1,
+        "cp: error writing '/srv/a': No space left on device",
+        "out_of_resources: environment, maybe, if_changed (IfChanged) | runtime environment exec_failed Some(false)",
+    );
+}

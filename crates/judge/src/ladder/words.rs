@@ -287,7 +287,10 @@ pub fn explains_itself(kind: Kind) -> bool {
 /// explained in other words than what stays.
 fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
     let own = match rung {
-        Rung::Note if reason.kind.row().category == "temporary" => Some("passing.note"),
+        // What can be looked at here, as a port of this machine, does not pass by itself.
+        Rung::Note if reason.kind.row().transient && reason.condition == Condition::Unseen => {
+            Some("passing.note")
+        }
         Rung::Note if explains_itself(reason.kind) => Some("plain.note"),
         Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => None,
     };
