@@ -33,6 +33,8 @@ struct Commands {
     poller: bool,
     #[serde(default)]
     quiet: bool,
+    #[serde(default)]
+    checks: bool,
 }
 
 /// Flags that give a command another nature.
@@ -81,8 +83,14 @@ pub fn generate(rules: &Path, out: &Path) {
     let mut rows = BTreeMap::new();
     for group in &file.commands {
         let traits = format!(
-            "Traits {{ nature: Nature::{:?}, moves_world: {}, reader: {}, filter: {}, poller: {}, quiet: {} }}",
-            group.nature, group.moves_world, group.reader, group.filter, group.poller, group.quiet
+            "Traits {{ nature: Nature::{:?}, moves_world: {}, reader: {}, filter: {}, poller: {}, quiet: {}, checks: {} }}",
+            group.nature,
+            group.moves_world,
+            group.reader,
+            group.filter,
+            group.poller,
+            group.quiet,
+            group.checks
         );
         assert!(!group.what.is_empty(), "a group of commands says what they do");
         for run in &group.run {
@@ -114,7 +122,7 @@ pub fn generate(rules: &Path, out: &Path) {
     for group in &file.tools {
         assert!(!group.what.is_empty(), "a group of tools says what they do");
         let traits = format!(
-            "Traits {{ nature: Nature::{:?}, moves_world: {}, reader: false, filter: false, poller: {}, quiet: false }}",
+            "Traits {{ nature: Nature::{:?}, moves_world: {}, reader: false, filter: false, poller: {}, quiet: false, checks: false }}",
             group.nature, group.moves_world, group.poller
         );
         for (map, words) in [(&mut names, &group.names), (&mut verbs, &group.verbs)] {

@@ -7,7 +7,7 @@ use crate::hint::{Hint, HintSource};
 use crate::kind::{Kind, Stage, vocabulary};
 use crate::reading::{Findings, Found, Reading, Seen, Span, telling};
 use crate::rules::{Rule, Stream, Table, Words, same_name};
-use crate::shell::{self, Command, Script};
+use crate::shell::{self, Asks, Command, Script};
 use crate::verdict::{Effect, FixBy};
 
 /// The remedy for a refused connection on this machine.
@@ -199,7 +199,9 @@ impl Case<'_> {
     /// proves nothing, but for its own complaint.
     fn may_have_failed(&self, rule: Rule<'_>, span: Option<&Span>) -> bool {
         let hides = |script: &Script| {
-            script.hidden_workers().next().is_some() || self.is_complaint(script, rule, span)
+            script.hidden_workers().next().is_some()
+                || self.is_complaint(script, rule, span)
+                || self.is_own_form(script, rule, span)
         };
         self.outcome.said_ok() != Some(true)
             || rule.kind() == Kind::NotAnError
@@ -215,10 +217,33 @@ impl Case<'_> {
             || found.stream == Stream::Stderr && hidden().next().is_some()
     }
 
+    /// Does a program that only asks fail in a form of its very own? Of a check each finding is one; of another question only
+    /// what its output begins with, for the rest is the answer.
+    fn is_own_form(&self, script: &Script, rule: Rule<'_>, span: Option<&Span>) -> bool {
+        let Some(span) = span.filter(|_| rule.rank() >= SPECIFIC) else { return false };
+        let nobody_says = self.outcome.said_ok().is_none();
+        let begins = || span.first.line <= FIRST_LINES && script.shows_beginning();
+        let mut hidden = script.askers().filter(|(command, _)| nobody_says || command.hidden);
+        hidden.any(|(command, asks)| {
+            rule.is_named_by(&command.program)
+                && (asks == Asks::Verdict || begins() && is_sentence(&span.first))
+        })
+    }
+
     /// How well is it proven that the call failed by this rule?
     fn proof(&self, rule: Rule<'_>, span: Option<&Span>) -> Proof {
         if self.outcome.said_ok() == Some(false) || self.reported {
             return Proof::Proven;
+        }
+        let is_cut_short = |span: &Span| !self.seen.ends_with(quoted(rule, span));
+        if rule.ends() && span.is_some_and(is_cut_short) {
+            return Proof::Suspected;
+        }
+        let is_looked_for = matches!(rule.kind(), Kind::CommandNotFound | Kind::PathNotFound);
+        let is_foreseen =
+            |script: &Script| script.has_second_way() || is_looked_for && script.answers_for_failure();
+        if self.script.as_ref().is_some_and(is_foreseen) {
+            return Proof::Suspected;
         }
         let nobody_says = self.outcome.said_ok().is_none();
         let is_signed = match &self.script {
@@ -236,6 +261,7 @@ impl Case<'_> {
                     || self.status.is_some_and(|status| status >= 400)
                     || hidden.any(|command| rule.is_form_of(&command.program) || names_itself(command))
                     || rule.rank() >= SPECIFIC && self.is_complaint(script, rule, span)
+                    || self.is_own_form(script, rule, span)
             }
         };
         if is_signed { Proof::Signed } else { Proof::Suspected }
@@ -426,6 +452,16 @@ fn quoted<'s>(rule: Rule<'_>, span: &'s Span) -> &'s Found {
 const SPECIFIC: u8 = 60;
 /// Below this it does not even know the words of the system.
 const GENERAL: u8 = 40;
+
+/// So many lines are the beginning of an output.
+const FIRST_LINES: u64 = 2;
+
+/// A row of a table has columns.
+fn is_sentence(found: &Found) -> bool {
+    let line = found.text.trim();
+    let is_column = |at: usize| !line[..at].ends_with([':', '.']);
+    !line.contains('\t') && !line.match_indices("  ").any(|(at, _)| is_column(at))
+}
 
 /// Is it the program itself that speaks, as in `cat: x: No such file or directory`?
 fn complains(program: &str, found: &Found) -> bool {

@@ -221,6 +221,7 @@ impl<'r> Reading<'r> {
             telling_line: [Stream::Stderr, Stream::Merged, Stream::Stdout]
                 .into_iter()
                 .find_map(|stream| self.telling_line(stream)),
+            last_said: STREAMS.map(|stream| self.last_said(stream)),
             findings: self.findings,
             hint: self.hint,
         }
@@ -238,6 +239,16 @@ impl<'r> Reading<'r> {
         let open = u64::from(!text.ends_with('\n'));
         let number = (lane.lines + open).saturating_sub(after).max(1);
         Some(Found { text: quote(shown, 0), line: number, stream })
+    }
+
+    /// Returns the number of a stream's last line that says anything.
+    fn last_said(&self, stream: Stream) -> Option<u64> {
+        let lane = &self.lanes[stream as usize];
+        let plain = without_escapes(&lane.tail);
+        let text = String::from_utf8_lossy(&plain);
+        let after = text.lines().rev().position(telling::says_something)? as u64;
+        let open = u64::from(!text.ends_with('\n'));
+        Some((lane.lines + open).saturating_sub(after))
     }
 
     /// Reads the whole lines at the end of a stream once more.
@@ -361,6 +372,15 @@ pub(crate) struct Seen {
     pub(crate) last_line: Option<Found>,
     /// The line near the end that tells most, on stderr if there is one.
     pub(crate) telling_line: Option<Found>,
+    /// The number of the last line that says anything, by stream.
+    pub(crate) last_said: [Option<u64>; 3],
+}
+
+impl Seen {
+    /// Tells whether nothing is said after this line.
+    pub(crate) fn ends_with(&self, found: &Found) -> bool {
+        self.last_said[found.stream as usize].is_none_or(|last| last <= found.line)
+    }
 }
 
 /// A line that is looked at.

@@ -18,6 +18,8 @@ pub(crate) struct Traits {
     pub poller: bool,
     /// Whether it normally prints nothing.
     pub quiet: bool,
+    /// Whether it is run for its verdict, so that what it prints is findings and no content.
+    pub checks: bool,
 }
 
 impl Traits {
@@ -29,6 +31,7 @@ impl Traits {
         filter: false,
         poller: false,
         quiet: false,
+        checks: false,
     };
 }
 

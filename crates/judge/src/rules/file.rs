@@ -70,6 +70,9 @@ pub struct FileRule {
     /// It counts although the call says that it went well.
     #[serde(default)]
     pub zero: bool,
+    /// The line is the last word of a program that ends so: where nobody shows an exit code and more follows, it was caught.
+    #[serde(default)]
+    pub ends: bool,
     /// Which of several matching lines is quoted: `first` (default) or `last`.
     pub pick: Option<String>,
     /// How sure and specific it is, 1 to 99. The highest rank wins.

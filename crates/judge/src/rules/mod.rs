@@ -215,6 +215,11 @@ impl<'t> Rule<'t> {
         self.has(mark::ELSEWHERE)
     }
 
+    /// Nothing follows the line where the program ended so.
+    pub fn ends(self) -> bool {
+        self.has(mark::ENDS)
+    }
+
     /// Of several matching lines the last is quoted.
     pub fn quotes_last(self) -> bool {
         self.has(mark::LAST)
@@ -282,6 +287,11 @@ impl<'t> Rule<'t> {
             Some(_) if runs_others(program) => true,
             Some(first) => std::iter::once(first).chain(programs).any(|name| same_name(name, program)),
         }
+    }
+
+    /// Tells whether the rule names this very program as one that prints this form of failure.
+    pub fn is_named_by(self, program: &str) -> bool {
+        self.speaks_for().iter().any(|name| same_name(name, program))
     }
 
     /// The tool is one of these; a trailing `*` stands for any rest.

@@ -96,8 +96,10 @@ pub mod mark {
     pub const STDOUT: u32 = 32;
     /// Only stderr counts.
     pub const STDERR: u32 = 64;
-    /// The cause lies in a service or on another machine.
-    pub const ELSEWHERE: u32 = 128;
+    /// Nothing follows the line where the program ended so.
+    pub const ENDS: u32 = 128;
+    /// The cause lies in a service or on another machine. Packed as the highest bit of the kind.
+    pub const ELSEWHERE: u32 = 256;
 }
 
 /// Packed rules.
@@ -151,7 +153,14 @@ impl Packed {
     pub fn marks(&self, rule: u16) -> Marks {
         let packed = number(self.record(rule), 1);
         let [kind, rank, both, bits] = packed.to_le_bytes();
-        Marks { kind, rank, fix_by: both & 15, effect: both >> 4, bits: u32::from(bits) }
+        let elsewhere = u32::from(kind >> 7) * mark::ELSEWHERE;
+        Marks {
+            kind: kind & 127,
+            rank,
+            fix_by: both & 15,
+            effect: both >> 4,
+            bits: u32::from(bits) | elsewhere,
+        }
     }
 
     /// One of a rule's lists.
@@ -454,9 +463,10 @@ fn marks_of(row: &FileRule) -> u32 {
         (row.transient == Some(true), mark::TRANSIENT),
         (row.stream.as_deref() == Some("stdout"), mark::STDOUT),
         (row.stream.as_deref() == Some("stderr"), mark::STDERR),
-        (row.elsewhere == Some(true), mark::ELSEWHERE),
+        (row.ends, mark::ENDS),
     ];
     let bits: u32 = bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
     let rank = u32::from(row.rank.unwrap_or(file::DEFAULT_RANK));
-    kind | rank << 8 | (place(&FIX_BY, &row.fix_by) | place(&EFFECT, &row.effect) << 4) << 16 | bits << 24
+    let elsewhere = u32::from(row.elsewhere == Some(true)) << 7;
+    kind | elsewhere | rank << 8 | (place(&FIX_BY, &row.fix_by) | place(&EFFECT, &row.effect) << 4) << 16 | bits << 24
 }

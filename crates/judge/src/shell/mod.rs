@@ -17,6 +17,7 @@ use std::ops::Range;
 
 pub use line::{ParsedCall, line};
 pub(crate) use line::{carrier, folder, name_words, quoted, script_in};
+pub(crate) use traits::Asks;
 pub(crate) use word::assignment;
 
 /// How a command is joined to the one after it.
@@ -270,6 +271,34 @@ impl Script {
                 && !traits::is_trivial(command)
                 && !traits::only_looks(command)
         })
+    }
+
+    /// The commands that ask for something, and show no content of files: of what they print only the beginning can be their
+    /// own complaint, and of a check all of it.
+    pub(crate) fn askers(&self) -> impl Iterator<Item = (&Command, Asks)> {
+        self.commands
+            .iter()
+            .filter(|command| command.role != Role::Defined)
+            .filter_map(|command| Some((command, traits::asks(command)?)))
+    }
+
+    /// Tells whether the line has words of its own ready for a failure: `command -v x || echo missing`.
+    pub(crate) fn answers_for_failure(&self) -> bool {
+        let answers = |command: &Command| matches!(command.program.as_str(), "echo" | "printf");
+        self.commands.windows(2).any(|pair| pair[0].then == Join::Or && answers(&pair[1]))
+    }
+
+    /// Tells whether another way is tried where one fails, so that the words of the first do not tell how it ended.
+    pub(crate) fn has_second_way(&self) -> bool {
+        let works = |command: &Command| !traits::is_trivial(command) && !traits::shows(command);
+        self.commands.windows(2).any(|pair| pair[0].then == Join::Or && works(&pair[1]))
+    }
+
+    /// Tells whether what is printed reaches the end from its beginning: nothing but `head` and the like stands behind a pipe.
+    pub(crate) fn shows_beginning(&self) -> bool {
+        const FROM_THE_START: [&str; 6] = ["cat", "head", "less", "more", "tee", "true"];
+        let behind = self.commands.windows(2).filter(|pair| pair[0].then == Join::Pipe);
+        behind.into_iter().all(|pair| FROM_THE_START.contains(&pair[1].program.as_str()))
     }
 
     /// Tells whether all output is content that is only shown, so that the words in it prove nothing.

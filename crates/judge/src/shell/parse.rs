@@ -184,7 +184,7 @@ impl<'t, 'c> Reader<'t, 'c> {
                 Some(_) => {
                     let part_start = self.commands.len();
                     let part = self.pipeline(ends);
-                    if self.is_replaced(before, part) {
+                    if self.is_replaced(before, part, part_start..self.commands.len()) {
                         self.hide(start..part_start);
                     }
                     whole = self.joined(whole, before, part);
@@ -217,12 +217,14 @@ impl<'t, 'c> Reader<'t, 'c> {
         }
     }
 
-    /// Tells whether the exit code of `part` stands in place of that of what `join` joins it to.
-    fn is_replaced(&self, join: Join, part: Part) -> bool {
+    /// Tells whether the exit code of `part`, which is these commands, stands in place of that of what `join` joins it to. After a
+    /// second way that worked nothing has failed.
+    fn is_replaced(&self, join: Join, part: Part, commands: std::ops::Range<usize>) -> bool {
+        let swallows = || self.commands[commands].iter().all(|command| self.swallows(command));
         match join {
             Join::And | Join::Pipe | Join::Wraps | Join::End | Join::Background => false,
             Join::Always => !self.errexit,
-            Join::Or => !part.last.is_some_and(|last| ends_in_failure(&self.commands[last])),
+            Join::Or => !part.last.is_some_and(|last| ends_in_failure(&self.commands[last])) && swallows(),
         }
     }
 

@@ -23,6 +23,40 @@ pub(super) fn only_looks(command: &Command) -> bool {
     shows(command) || script::nature_of(command) == Nature::ReadOnly
 }
 
+/// What a command that changes nothing and shows no content is run for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// For an answer.
+    Answer,
+    /// For a verdict: what it prints is findings.
+    Verdict,
+}
+
+/// Tells what a command asks for; `None` where it shows content or does something.
+pub(super) fn asks(command: &Command) -> Option<Asks> {
+    // These choose what is printed, so that the first line may be anything that was stored there.
+    const CHOOSES: [&str; 10] =
+        ["--format", "-f", "-o", "--output", "--json", "-q", "--jq", "--query", "--template", "--no-headers"];
+    const SHOWS: [&str; 6] = ["api", "diff", "exec", "run", "search", "view"];
+    const SHOW_OTHERS: [&str; 5] = ["docker", "gh", "glab", "kubectl", "podman"];
+    // With these a check ends well whatever it finds, or mends it.
+    const FORGIVES: [&str; 7] =
+        ["--exit-zero", "--issues-exit-code", "--fix", "-a", "-A", "--autocorrect", "--autocorrect-all"];
+    let args = command.args();
+    let has =
+        |words: &[&str]| args.iter().any(|word| words.contains(&word.split('=').next().unwrap_or_default()));
+    if !only_looks(command) || shows(command) || is_trivial(command) {
+        return None;
+    }
+    match commands::traits(command).checks {
+        true => (!has(&FORGIVES)).then_some(Asks::Verdict),
+        false => {
+            let shows_others = SHOW_OTHERS.contains(&command.program.as_str()) && has(&SHOWS);
+            (!has(&CHOOSES) && !shows_others).then_some(Asks::Answer)
+        }
+    }
+}
+
 fn asks_for_help(command: &Command) -> bool {
     command.args().iter().any(|word| word == "--help")
         || command.args().first().is_some_and(|word| word == "help")
