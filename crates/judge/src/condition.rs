@@ -2,12 +2,14 @@
 //! project. A call is refused only where such a look, made at that moment, shows the same as when it failed. The look itself is
 //! made elsewhere; here is only read which one it would be.
 
+use std::path::Path;
+
 use crate::Call;
 use crate::diagnose::Diagnosis;
 use crate::kind::{Kind, Stage};
 use crate::ladder::{is_remote, needed_programs};
 use crate::nature::Nature;
-use crate::shell::ParsedCall;
+use crate::shell::{self, ParsedCall};
 
 /// Names that are quoted in an output: so many are kept.
 const QUOTED: usize = 16;
@@ -66,8 +68,14 @@ impl Condition {
         match diagnosis.kind {
             Kind::CommandNotFound => no_program(&parsed, diagnosis, line),
             Kind::PathNotFound => match path_in(&parsed, diagnosis, line) {
+                // Where a server keeps what has no place on a disk, nobody knows.
+                Some(path) if !is_ours && !Path::new(&path).is_absolute() => Condition::Unseen,
                 Some(path) if says_missing(line) || parsed.script.is_none() => Condition::NoPath(path),
-                Some(_) | None if is_local && diagnosis.confidence >= SURE => files(),
+                Some(_) | None
+                    if is_local && diagnosis.confidence >= SURE && !is_elsewhere(call, diagnosis) =>
+                {
+                    files()
+                }
                 Some(_) | None => Condition::Unseen,
             },
             Kind::Conflict => match named_path(&parsed, diagnosis, line) {
@@ -184,6 +192,13 @@ impl Condition {
             }
         }
     }
+}
+
+/// May the thing that does not exist be another machine's, or a program's own: a page, a user, a database? Only a rule that
+/// knows the program knows that it is the project's.
+fn is_elsewhere(call: &Call, diagnosis: &Diagnosis) -> bool {
+    let is_unknown = ["generic.", "http.", "db."].iter().any(|start| diagnosis.rule.starts_with(start));
+    is_unknown || shell::line(call).is_some_and(|line| line.contains("://"))
 }
 
 fn no_program(parsed: &ParsedCall<'_>, diagnosis: &Diagnosis, line: &str) -> Condition {
@@ -447,9 +462,31 @@ mod tests {
             ("pip install nothere", "ERROR: No matching distribution found for nothere"),
             ("npm run migrate", "error: relation \"users\" does not exist"),
             ("python3 load.py", "psycopg2.OperationalError: FATAL:  database \"shop\" does not exist"),
+            ("fetch http://localhost:3000/users/7", "fetch: 404 Not Found: no user 7"),
+            ("db query", "db: no such database: shop"),
         ] {
             check(line, 1, prints, Condition::Unseen);
         }
+    }
+
+    #[test]
+    fn a_path_of_a_server_is_looked_at_only_where_it_can_be_one_of_this_machine() {
+        let check = |tool: &str, path: &str, expected: Condition| {
+            let said = format!("File not found: {path}");
+            let observation = Observation {
+                call: Call::new(tool, serde_json::json!({ "path": path })),
+                outcome: Outcome::ReportedFailure,
+                http_status: None,
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+                merged: said.clone().into_bytes(),
+            };
+            let diagnosis = Rules::built_in().diagnose(&observation);
+            assert_eq!(Condition::of(&observation.call, &diagnosis, &said, &said), expected, "{tool} {path}");
+        };
+        check("mcp__drive__read", "reports/11.csv", Condition::Unseen);
+        check("mcp__filesystem__read", "/srv/11.csv", Condition::NoPath("/srv/11.csv".into()));
+        check("read_file", "reports/11.csv", Condition::NoPath("reports/11.csv".into()));
     }
 
     #[test]

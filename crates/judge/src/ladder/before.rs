@@ -111,8 +111,10 @@ impl Court<'_> {
             line: known.line.clone(),
             condition: known.condition.clone(),
         };
-        let rung = self.rung(limits, known.strikes, known.said, known.turn)?;
-        let rung = if self.may_refuse(known, track) { rung } else { rung.min(Rung::Insist) };
+        // What cannot be refused runs, and what is known of it was said with the failure.
+        let rung = self
+            .rung(limits, known.strikes, known.said, known.turn)
+            .filter(|_| self.may_refuse(known, track))?;
         Some(Charge {
             decision: Decision { rung, reason: Some(reason) },
             halt: limits.halt,

@@ -513,3 +513,20 @@ fn running_again_what_ran_well_is_work() {
         &(0..5).flat_map(|line| [restart.clone(), logs(line)]).collect::<Vec<_>>(),
     );
 }
+
+#[test]
+fn answers_before_and_after_a_failure_are_not_the_same_one_over_and_over() {
+    let green = "Test Files  2 passed (2)\nTests  8 passed (8)\nall of them in a long enough answer";
+    let passes = sh("npx vitest run race", 0, green);
+    let fails = sh(
+        "npx vitest run race",
+        1,
+        "FAIL src/race.test.ts\nAssertionError: expected 'pending' to be 'done'",
+    );
+    let run: Vec<Ran> = (0..3).flat_map(|_| [passes.clone(), fails.clone()]).collect();
+    let spoken = judged(&run).iter().any(|judged| {
+        judged.after.reason.as_ref().is_some_and(|reason| reason.track.asks())
+            && judged.after.rung > Rung::Note
+    });
+    assert!(!spoken);
+}

@@ -267,8 +267,8 @@ fn a_tool_that_nobody_has_is_told_of_whatever_it_is_given() {
     let ask = |q: u32| {
         tool("search_web", json!({ "q": q }), false, "Error: Tool 'search_web' not found. Available: bash")
     };
-    // The list of tools cannot be looked at from here.
-    check(&[ask(1), ask(2)], "note insist!");
+    // The list of tools cannot be looked at from here: the call runs, and its result is spoken of.
+    check(&[ask(1), ask(2)], "note hint");
 }
 
 #[test]
