@@ -37,6 +37,19 @@ const SAID_MAX: usize = 600;
 /// After so many failures alike of a call that cannot be refused the run is stopped, and after every third one more.
 const UNASKED_MAX: u32 = 6;
 
+/// For so long an agent is taken to know what it was told.
+const KNOWS_FOR_MS: u64 = 10 * 60 * 1000;
+/// What an agent was told of its calls since a moment, among the latest events of its session.
+const SAID_LATELY: &str = "SELECT event.body
+    FROM (SELECT seq, at, type, call, body FROM event WHERE session = ?1 ORDER BY seq DESC LIMIT 200) AS event
+    JOIN call ON call.id = event.call
+    WHERE event.type = 'tool:advice' AND call.agent = ?2 AND event.at >= ?3
+    ORDER BY event.seq DESC";
+
+fn without_numbers(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|letter| !letter.is_ascii_digit())
+}
+
 /// By what an entry is judged.
 #[derive(Debug, Clone)]
 pub struct Bench {
@@ -335,6 +348,13 @@ impl Clerk<'_> {
         let earlier = self.earlier_errors(session, asked, said)?;
         let text = said.text.take().filter(|_| !is_old_news);
         said.text = text.map(|text| self.with_advice(&text, earlier.as_deref(), ended));
+        let is_note = said.decision.as_ref().is_some_and(|decision| decision.rung == Rung::Note);
+        if is_note
+            && let Some(text) = &said.text
+            && self.was_said(session, &asked.who, text)?
+        {
+            said.text = None;
+        }
         if let Some(untold) = found.untold.as_ref().filter(|_| !self.late) {
             said.text = Some(words::joined([Some(&**untold), said.text.as_deref()]));
         }
@@ -706,6 +726,22 @@ impl Clerk<'_> {
             }
         }
         said
+    }
+
+    /// Was the agent told the same lately, up to numbers? The cause of one more failure in these words is known to it.
+    fn was_said(&self, session: i64, who: &Who, text: &str) -> Result<bool, rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(SAID_LATELY)?;
+        let since = who.at.saturating_sub(KNOWS_FOR_MS);
+        let mut rows = statement.query((session, &*who.agent, since.cast_signed()))?;
+        while let Some(row) = rows.next()? {
+            let body: String = row.get(0)?;
+            let body: Value = serde_json::from_str(&body).unwrap_or_default();
+            let before = body["text"].as_str().unwrap_or_default();
+            if body["spoken"] == true && without_numbers(before).eq(without_numbers(text)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What was tried, for the person who has to decide about a run that is halted.

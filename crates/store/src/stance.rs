@@ -134,14 +134,9 @@ impl Clerk<'_> {
         let reason = reason.clone();
         match self.check(session, asked, &reason)? {
             Checked::Holds => {}
-            Checked::Moved => {
+            // What cannot be looked at from here may be otherwise by now. What is known of it was said with the failure.
+            Checked::Moved | Checked::Unseen => {
                 said.text = None;
-                said.table = None;
-                return Ok(());
-            }
-            Checked::Unseen => {
-                let spoken = Decision { rung: Rung::Insist, reason: Some(reason) };
-                said.text = spoken.text(self.bench.lang);
                 said.table = None;
                 return Ok(());
             }

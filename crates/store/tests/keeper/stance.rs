@@ -100,9 +100,27 @@ fn a_call_is_refused_only_where_a_look_shows_that_its_cause_still_holds() {
         cellar.looks = looks;
         let said = cellar.before("b", "frob x").said;
         assert_eq!(said.stance, expected, "{looks:?}");
+        // What runs is not spoken against: what is known of it was said with its failure.
+        assert_eq!(said.text.is_some(), looks == Checked::Holds, "{looks:?}: {:?}", said.text);
         let claims = said.text.is_some_and(|text| text.contains("Looked just now"));
         assert_eq!(claims, looks == Checked::Holds, "{looks:?}");
     }
+}
+
+#[test]
+fn a_note_that_differs_from_an_earlier_one_only_in_numbers_is_not_said() {
+    let mut cellar = Cellar::empty();
+    let told = |cellar: &mut Cellar, key: &str, file: &str| {
+        let command = format!("convert-one {file}");
+        cellar.before(key, &command);
+        let printed = format!("convert-one: {file}: unsupported colour profile\n");
+        cellar.after(key, &command, 1, &printed).said.text.is_some()
+    };
+    assert!(told(&mut cellar, "a", "img1.png"));
+    assert!(!told(&mut cellar, "b", "img2.png"));
+    assert!(told(&mut cellar, "c", "logo.png"));
+    cellar.now += 11 * 60 * 1000;
+    assert!(told(&mut cellar, "d", "img3.png"), "an agent does not know for ever what it was told");
 }
 
 #[test]
