@@ -103,9 +103,16 @@ pub(crate) fn check(
         Condition::Unseen => Checked::Unseen,
         Condition::NoProgram(name) => holds(!place.has_program(name, ended)),
         Condition::NoPath(path) => {
-            let is_there = place.candidates(path).iter().any(|path| fs::symlink_metadata(path).is_ok());
+            let candidates = place.candidates(path);
+            let is_there = candidates.iter().any(|path| fs::symlink_metadata(path).is_ok());
             match is_there {
                 true => Checked::Moved,
+                // A server may have folders that only look like ones of this machine.
+                false
+                    if call.tool.starts_with("mcp__") && !candidates.iter().any(|path| has_folder(path)) =>
+                {
+                    Checked::Unseen
+                }
                 // A path that the call does not name may be meant from anywhere in the project.
                 false if !place.is_named(path) => place.same_files(&[], began, ended),
                 false => Checked::Holds,
@@ -124,6 +131,10 @@ pub(crate) fn check(
             false => place.same_files(names, began, ended),
         },
     }
+}
+
+fn has_folder(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.parent().is_some() && folder.is_dir())
 }
 
 fn holds(as_it_was: bool) -> Checked {
@@ -215,7 +226,7 @@ impl<'a> Place<'a> {
             let paths = quoted.iter().flat_map(|name| self.candidates(name));
             paths.into_iter().any(|path| !path.is_dir() && is_newer(&path, began))
         };
-        if is_quoted_newer() {
+        if is_quoted_newer() || self.has_new_settings(ended) {
             return Checked::Moved;
         }
         let mut roots: Vec<PathBuf> = self.folders.iter().map(|folder| project_of(folder)).collect();
@@ -225,6 +236,17 @@ impl<'a> Place<'a> {
             Some(false) => Checked::Holds,
             None => Checked::Unseen,
         }
+    }
+
+    /// Did the settings change that a program of the call keeps below the home: `.npmrc`, `.gitconfig`, `.config/gh`?
+    fn has_new_settings(&self, since: SystemTime) -> bool {
+        let names = programs(&self.parsed).take(NAMES).filter(|program| !program.contains('/'));
+        let Some(home) = self.home else { return false };
+        let places = names.flat_map(|name| {
+            [format!(".{name}"), format!(".{name}rc"), format!(".{name}config"), format!(".config/{name}")]
+        });
+        let mut paths = places.map(|place| home.join(place));
+        paths.any(|path| is_newer(&path, since) || holds_newer(&path, since))
     }
 
     /// Was a package installed, in the project, by the user or on the machine?
@@ -242,6 +264,12 @@ impl<'a> Place<'a> {
         places.extend(prefixes.filter_map(|file| Some(file.parent()?.parent()?.join("lib"))));
         places.into_iter().flat_map(|place| with_packages(&place)).any(|place| is_newer(&place, since))
     }
+}
+
+/// Is something that lies in this folder newer?
+fn holds_newer(folder: &Path, since: SystemTime) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES);
+    entries.map(|entry| entry.path()).any(|path| is_newer(&path, since))
 }
 
 /// A folder of packages, and those that lie in it by version: `lib/python3.11/site-packages`.
@@ -319,4 +347,64 @@ fn is_newer(path: &Path, since: SystemTime) -> bool {
         .into_iter()
         .flatten()
         .any(|about| newer::changed(&about) > since)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use serde_json::json;
+    use unstuck_judge::Kind;
+    use unstuck_judge::ladder::Track;
+
+    use super::*;
+
+    /// What a look shows after something was done to a project, of a call that had failed before.
+    fn seen(call: &Call, condition: Condition, done: impl FnOnce(&Path)) -> Checked {
+        let root = tempfile::tempdir().unwrap();
+        let (app, home) = (root.path().join("app"), root.path().join("home"));
+        fs::create_dir_all(&app).unwrap();
+        fs::create_dir_all(&home).unwrap();
+        // Clocks of files are coarse.
+        thread::sleep(Duration::from_millis(40));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+        let now = u64::try_from(now).unwrap();
+        thread::sleep(Duration::from_millis(40));
+        done(root.path());
+        let reason = Reason {
+            track: Track::Repeat,
+            count: 1,
+            kind: Kind::Validation,
+            rule: String::new(),
+            line: String::new(),
+            condition,
+        };
+        let failed = Failed { asked_at: now, ended_at: now };
+        check(call, app.to_str().unwrap(), Some(&home), &reason, failed)
+    }
+
+    #[test]
+    fn settings_that_a_program_keeps_below_the_home_may_mend_a_call() {
+        let commit = Call::shell("git commit -m 'Add f'");
+        let files = || Condition::SameFiles(Vec::new());
+        assert_eq!(seen(&commit, files(), |_| {}), Checked::Holds);
+        let write = |root: &Path, name: &str| {
+            let path = root.join("home").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        };
+        for name in [".gitconfig", ".config/git/config"] {
+            assert_eq!(seen(&commit, files(), |root| write(root, name)), Checked::Moved, "{name}");
+        }
+        assert_eq!(seen(&commit, files(), |root| write(root, ".other")), Checked::Holds);
+    }
+
+    #[test]
+    fn a_folder_that_only_a_server_has_is_not_looked_at() {
+        let read = |path: &str| Call::new("mcp__drive__read", json!({ "path": path }));
+        let far = "/no-such-volume/reports/11.csv";
+        assert_eq!(seen(&read(far), Condition::NoPath(far.to_owned()), |_| {}), Checked::Unseen);
+        let near = std::env::temp_dir().join("no-such-file.csv").display().to_string();
+        assert_eq!(seen(&read(&near), Condition::NoPath(near.clone()), |_| {}), Checked::Holds);
+    }
 }
