@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 
 use crate::advisories::{self, Advice};
-use crate::{Fault, accept, e2e, faults, generate, licences, load, mcp, project, score};
+use crate::{Fault, accept, e2e, faults, generate, honest, licences, load, mcp, project, score};
 
 /// One thing that must hold.
 struct Step {
@@ -61,6 +61,7 @@ const STEPS: [Step; 11] = [
         name: "scores",
         run: || score::check().map(|()| "no figure is worse than recorded".to_owned().into()),
     },
+    Step { name: "honest work", run: || honest::check().map(Held::from) },
     Step { name: "load", run: || load::check().map(Held::from) },
     Step { name: "faults", run: || faults::check().map(Held::from) },
 ];

@@ -13,6 +13,7 @@ mod e2e;
 mod faults;
 mod fuzz;
 mod generate;
+mod honest;
 mod layers;
 mod ledger;
 mod licences;
@@ -34,8 +35,12 @@ cargo xtask accept                    every requirement of docs/requirements.tom
 cargo xtask score [--corpus FILE]... [--traces DIR]... [--lessons FILE]... [--attacks FILE]...
                   [--binary FILE] [--save DIR] [--json] [--errors N] [--check | --record]
                                       how well the release binary judges labelled failures and runs
+cargo xtask honest [--only NAME] [--binary FILE] [--errors N] [--words] [--json] [--keep] [--record]
+                                      honest work through the real hooks: what was refused, misjudged or said in vain;
+                                      --words: all that was said; --keep: leaves each folder
 cargo xtask gen [--check]             write the generated pages under docs/
 cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
+cargo xtask bench look [--quick] [--binary FILE] [--write]
 cargo xtask bench mcp [--quick] [--binary FILE] [--write]
 cargo xtask bench memory [--quick] [--binary FILE] [--write]
 cargo xtask bench run [--quick] [--big] [--binary FILE] [--write]
@@ -88,6 +93,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "check" => check::run(args),
         "accept" => accept::run(args),
         "score" => score::run(args),
+        "honest" => honest::run(args),
         "gen" => generate::run(args),
         "bench" => bench::run(args),
         "fuzz" => fuzz::run(args),

@@ -5,6 +5,7 @@ mod contest;
 mod filled;
 mod hook;
 mod log;
+mod look;
 mod mcp;
 mod memory;
 mod run;
@@ -53,6 +54,8 @@ enum Only {
     Everything,
     /// What one hook call costs.
     Hook,
+    /// What the look before a refusal costs in a large project.
+    Look,
     /// What has to do with the store.
     Store,
     /// What lessons cost, and what it costs to find them.
@@ -87,6 +90,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Long("write") => options.write = true,
             Long("store") => options.only = Only::Store,
             Value(part) if part == "hook" => options.only = Only::Hook,
+            Value(part) if part == "look" => options.only = Only::Look,
             Value(part) if part == "mcp" => options.only = Only::Mcp,
             Value(part) if part == "memory" => options.only = Only::Memory,
             Value(part) if part == "run" => options.only = Only::Run,
@@ -104,6 +108,9 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if options.only == Only::Vault {
         return vault::bench(&options);
     }
+    if options.only == Only::Look {
+        return look::bench(&options);
+    }
     if options.only == Only::Sdk {
         return sdk::bench(&options);
     }
@@ -117,7 +124,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         return memory::bench(&options);
     }
     if options.binary.is_some() || options.disk != vault::Disk::Plain {
-        return Err("--binary is for `mcp`, `memory`, `run` and `vault`, --image for `vault`".into());
+        return Err("--binary is for `look`, `mcp`, `memory`, `run` and `vault`, --image for `vault`".into());
     }
     let programs = Programs::build()?;
     let mut sections = Vec::new();
@@ -138,9 +145,17 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     match (options.write, options.only) {
         (true, Only::Everything | Only::Hook) => write_page(&sections),
-        (true, Only::Store | Only::Memory | Only::Mcp | Only::Run | Only::Sdk | Only::Turn | Only::Vault) => {
-            Err(format!("this part of {PAGE} is not written alone").into())
-        }
+        (
+            true,
+            Only::Look
+            | Only::Store
+            | Only::Memory
+            | Only::Mcp
+            | Only::Run
+            | Only::Sdk
+            | Only::Turn
+            | Only::Vault,
+        ) => Err(format!("this part of {PAGE} is not written alone").into()),
         (false, _) => Ok(()),
     }
 }

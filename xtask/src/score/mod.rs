@@ -1,9 +1,10 @@
 //! Runs the release binary over labelled failures and labelled runs, and says how well it judged them.
 
 mod corpus;
-mod figure;
+pub mod figure;
 mod ladder;
 mod lessons;
+pub mod recorded;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,6 @@ const OWN_CORPORA: [&str; 2] = ["corpus/dev.jsonl", "corpus/wider.jsonl"];
 const OWN_TRACES: &str = "traces/scenarios";
 /// Sessions that follow one another, and what is tried against what they remember.
 const OWN_LESSONS: &str = "traces/lessons";
-const RECORDED: &str = "corpus/recorded.toml";
 
 #[derive(Debug, Default)]
 struct Options {
@@ -87,8 +87,6 @@ fn score(mut options: Options) -> Result<(), Fault> {
         (false, Then::Check | Then::Record) => return Err("only the project's own sets are recorded".into()),
     }
     let judge = Judge::new(&options)?;
-    let mut recorded =
-        String::from("# Written by `cargo xtask score --record`; no figure may become worse than this.\n");
     let mut measured: Vec<(String, Vec<Figure>)> = Vec::new();
     let (mut corpora, mut runs) = (Map::new(), Map::new());
     for path in &options.corpora {
@@ -141,21 +139,15 @@ fn score(mut options: Options) -> Result<(), Fault> {
     }
     match options.then {
         Then::Nothing => Ok(()),
-        Then::Record => {
-            for (name, figures) in &measured {
-                recorded += &format!("\n{}", figure::to_toml(name, figures));
-            }
-            Ok(fs::write(project::root().join(RECORDED), recorded)?)
-        }
+        Then::Record => recorded::write(&measured),
         Then::Check => {
-            let recorded: toml::Table = fs::read_to_string(project::root().join(RECORDED))?.parse()?;
-            let mut drops = Vec::new();
-            for (name, figures) in &measured {
-                drops.extend(figure::compare(name, figures, &recorded)?);
-            }
+            let drops = recorded::compare(&measured)?;
             match drops.is_empty() {
                 true => Ok(()),
-                false => Err(format!("worse than recorded in {RECORDED}:\n  {}", drops.join("\n  ")).into()),
+                false => {
+                    Err(format!("worse than recorded in {}:\n  {}", recorded::FILE, drops.join("\n  "))
+                        .into())
+                }
             }
         }
     }
