@@ -2,6 +2,7 @@
 
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use unstuck_judge::Lang;
 
 use crate::state::CallState;
 
@@ -22,6 +23,20 @@ pub(crate) fn add(life: &mut String, at: u64, state: CallState, note: &str) {
 /// Adds that its files were saved before it runs.
 pub(crate) fn protect(life: &mut String, at: u64, snapshot: &str) {
     push(life, json!({ "at": at, "state": CallState::Executing.word(), "snapshot": snapshot }));
+}
+
+/// Adds that the user spoke while it stood there.
+pub(crate) fn note_user(life: &mut String, at: u64, state: CallState, lang: Lang) {
+    let note = match lang {
+        Lang::En => "the user spoke meanwhile",
+        Lang::Zh => "其间用户发言",
+    };
+    push(life, json!({ "at": at, "state": state.word(), "note": note, "user": true }));
+}
+
+/// Did the user speak before it ended?
+pub(crate) fn heard_user(life: &str) -> bool {
+    life.contains(r#""user":true"#)
 }
 
 /// The snapshots that were taken before it.

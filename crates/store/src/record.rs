@@ -557,7 +557,7 @@ impl Clerk<'_> {
         Ok(said)
     }
 
-    /// The user speaks: whatever ran before has been given up.
+    /// The user speaks. What is under way goes on, as far as anybody knows.
     pub(crate) fn user_spoke(&self, who: &Who) -> Result<Said, rusqlite::Error> {
         let session = self.session(who)?;
         self.user_spoke_if(true, session, who)
@@ -566,8 +566,7 @@ impl Clerk<'_> {
     fn user_spoke_if(&self, spoke: bool, session: i64, who: &Who) -> Result<Said, rusqlite::Error> {
         let mut said = Said { mode: self.bench.modes.others, ..Said::default() };
         if spoke {
-            // Others may still be at work.
-            seal::all_of_agent(self.connection, session, &who.agent, who.at, self.bench.lang)?;
+            seal::note_user(self.connection, session, &who.agent, who.at, self.bench.lang)?;
             said.sealed = self.untold(session, who)?;
             let _nothing = self.step(session, Event::UserSpoke)?;
         }

@@ -22,19 +22,22 @@ pub struct Sealed {
     pub label: String,
     /// Where it stood.
     pub from: CallState,
+    /// Was it run by a process that we know by name? Of any other nobody can say whether it ran: a person may have refused it
+    /// in a dialog that no hook is told of.
+    pub is_owned: bool,
 }
 
 impl Sealed {
     /// What is said of it.
     pub fn text(&self, lang: Lang) -> String {
-        format!("`{}` {}", self.label, self.from.seal_text(lang))
+        format!("`{}` {}", self.label, self.from.seal_text(self.is_owned, lang))
     }
 }
 
 /// The dead calls of a session of which it has not been told; from now on it has.
 pub(crate) fn untold(connection: &Connection, session: i64) -> Result<Vec<Sealed>, rusqlite::Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT call.id, label, sealed_from, key, tool FROM call JOIN call_text ON call_text.call = call.id
+        "SELECT call.id, label, sealed_from, key, tool, owner <> '' FROM call JOIN call_text ON call_text.call = call.id
          WHERE session = ?1 AND sealed_from IS NOT NULL ORDER BY call.id",
     )?;
     let read = |row: &Row<'_>| {
@@ -45,6 +48,7 @@ pub(crate) fn untold(connection: &Connection, session: i64) -> Result<Vec<Sealed
             tool: row.get(4)?,
             label: row.get(1)?,
             from: from.parse().unwrap_or(CallState::Executing),
+            is_owned: row.get(5)?,
         })
     };
     let found: Vec<Sealed> = statement.query_map([session], read)?.collect::<Result<_, _>>()?;
@@ -97,6 +101,34 @@ impl Open {
             tool: row.get(8)?,
         })
     }
+}
+
+/// Notes in the open calls of an agent that the user spoke meanwhile. That proves nothing of any of them: the message may wait
+/// until they end, or they were refused or broken off, of which the agent knows by then. So it is not told of them any more.
+pub(crate) fn note_user(
+    connection: &Connection,
+    session: i64,
+    agent: &str,
+    now: u64,
+    lang: Lang,
+) -> Result<(), rusqlite::Error> {
+    let sql = format!(
+        "{} INDEXED BY call_open {} AND session = ?1 AND asked_at <= ?2 AND agent = ?3 AND owner = ''",
+        Open::SELECT,
+        Open::OPEN
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let open = statement
+        .query_map((session, now.cast_signed(), agent), Open::read)?
+        .collect::<Result<Vec<_>, _>>()?;
+    for Open { call, state, mut life, .. } in open {
+        if life::heard_user(&life) {
+            continue;
+        }
+        life::note_user(&mut life, now, state, lang);
+        connection.prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?.execute((call, life))?;
+    }
+    Ok(())
 }
 
 /// Seals every open call of a session.
@@ -188,14 +220,16 @@ fn seal(
     lang: Lang,
 ) -> Result<Vec<Sealed>, rusqlite::Error> {
     let mut sealed = Vec::with_capacity(dead.len());
-    for Open { call, session, state, label, mut life, key, tool, .. } in dead {
-        let text = state.seal_text(lang);
+    for Open { call, session, state, owner, label, mut life, key, tool } in dead {
+        let is_owned = !owner.is_empty();
+        let text = state.seal_text(is_owned, lang);
+        let is_told = !life::heard_user(&life);
         life::add(&mut life, now, CallState::Sealed, text);
         connection
             .prepare_cached(
                 "UPDATE call SET state = 'sealed', ended_at = ?2, sealed_from = ?3 WHERE id = ?1",
             )?
-            .execute((call, now.cast_signed(), state.word()))?;
+            .execute((call, now.cast_signed(), is_told.then_some(state.word())))?;
         connection.prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?.execute((call, life))?;
         let body = json!({ "from": state.word(), "label": label, "text": text });
         let kind = EventType::ToolSealed;
@@ -203,7 +237,7 @@ fn seal(
             connection,
             &NewEvent { at: now, kind, session: Some(session), call: Some(call), body },
         )?;
-        sealed.push(Sealed { call, key, tool, label, from: state });
+        sealed.push(Sealed { call, key, tool, label, from: state, is_owned });
     }
     Ok(sealed)
 }

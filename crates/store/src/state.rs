@@ -94,25 +94,32 @@ impl CallState {
         }
     }
 
-    /// What is said of a call that was sealed while it stood here.
-    pub const fn seal_text(self, lang: Lang) -> &'static str {
-        match (self, lang) {
-            (CallState::Pending, Lang::En) => "was asked for and never began: it may be sent again",
-            (CallState::Pending, Lang::Zh) => "已提出但从未开始：可以再次发送",
-            (CallState::ApprovalRequired, Lang::En) => {
-                "was waiting for a person's approval: it did not run; ask again"
+    /// What is said of a call that was sealed while it stood here. Only of one that `is_owned`, by a process that we know, it is
+    /// known whether it ran: agents ask a person after their hooks, and do not tell what was answered.
+    pub const fn seal_text(self, is_owned: bool, lang: Lang) -> &'static str {
+        match (self, is_owned, lang) {
+            (CallState::Pending, _, Lang::En) => "was asked for and never began: it may be sent again",
+            (CallState::Pending, _, Lang::Zh) => "已提出但从未开始：可以再次发送",
+            (CallState::ApprovalRequired, true, Lang::En) => {
+                "was waiting for a person's approval: it did not run"
             }
-            (CallState::ApprovalRequired, Lang::Zh) => "正在等待人工批准：没有执行，请重新请求",
-            (CallState::Approved, Lang::En) => {
+            (CallState::ApprovalRequired, true, Lang::Zh) => "正在等待人工批准：没有执行",
+            (CallState::Approved, _, Lang::En) => {
                 "was approved, and it is not known whether it began: check for side effects before repeating"
             }
-            (CallState::Approved, Lang::Zh) => "已获批准，但不清楚是否开始：重复之前先检查副作用",
-            (CallState::Executing, Lang::En) => "was running: check for side effects before repeating",
-            (CallState::Executing, Lang::Zh) => "当时正在运行：重复之前先检查副作用",
-            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, Lang::En) => {
+            (CallState::Approved, _, Lang::Zh) => "已获批准，但不清楚是否开始：重复之前先检查副作用",
+            (CallState::Executing, true, Lang::En) => "was running: check for side effects before repeating",
+            (CallState::Executing, true, Lang::Zh) => "当时正在运行：重复之前先检查副作用",
+            (CallState::ApprovalRequired | CallState::Executing, false, Lang::En) => {
+                "never had a result, and it is not known whether it ran: check for side effects before repeating"
+            }
+            (CallState::ApprovalRequired | CallState::Executing, false, Lang::Zh) => {
+                "一直没有结果，不清楚是否执行过：重复之前先检查副作用"
+            }
+            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, _, Lang::En) => {
                 "had ended"
             }
-            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, Lang::Zh) => {
+            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, _, Lang::Zh) => {
                 "已经结束"
             }
         }

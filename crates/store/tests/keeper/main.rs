@@ -333,12 +333,31 @@ fn somebody_who_holds_a_lock_for_ever_stops_nobody() {
 }
 
 #[test]
-fn the_user_speaking_seals_what_ran() {
+fn the_user_speaking_ends_nothing_and_nothing_is_said_of_what_was_under_way_then() {
     let mut cellar = Cellar::empty();
-    cellar.before("a", "make");
+    for key in ["a", "b", "c"] {
+        cellar.before(key, &format!("make {key}"));
+    }
+    let required = |who, cellar: &mut Cellar| {
+        let which = Which::Key(Clean::from("b"));
+        let (ruling, by, note) = (Ruling::Required, Clean::from("person"), Clean::default());
+        cellar.keep(&Entry::Ruled { who, which, ruling, by, note })
+    };
     let who = cellar.who();
-    let answer = cellar.keep(&Entry::UserSpoke(who));
-    assert_eq!(answer.said.sealed.len(), 1);
+    required(who, &mut cellar);
+    let who = cellar.who();
+    assert_eq!(cellar.keep(&Entry::UserSpoke(who)).said.sealed, []);
+    assert_eq!(cellar.calls(), ["a executing 1 -", "b approval_required 1 -", "c executing 1 -"]);
+    cellar.after("a", "make a", 0, "");
+    assert_eq!(cellar.calls()[0], "a completed 1 -");
+    // Of what began since, nobody knows how it ended; the rest was answered before the user spoke.
+    cellar.before("d", "make d");
+    let who = cellar.who();
+    let told = cellar.keep(&Entry::Began(who)).said.sealed;
+    let said: Vec<String> = told.iter().map(|sealed| sealed.text(Lang::En)).collect();
+    let text = "never had a result, and it is not known whether it ran: check for side effects before repeating";
+    assert_eq!(said, [format!("`make d` {text}")]);
+    assert_eq!(cellar.calls()[1..], ["b sealed 1 -", "c sealed 1 -", "d sealed 1 -"]);
 }
 
 #[test]

@@ -131,21 +131,18 @@ fn nothing_is_held_or_refused_for_its_wait_where_only_results_were_heard() {
 }
 
 #[test]
-fn the_user_gives_up_what_the_agent_runs_and_not_what_its_helpers_run() {
+fn a_helper_that_is_done_gives_up_what_it_ran_and_the_main_agent_is_never_done() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "make");
     let mut asked = cellar.asked("b", "make check");
     asked.who.agent = Clean::from("sub");
+    let done = asked.who.clone();
     cellar.keep(&Entry::Asked(Box::new(asked)));
+    cellar.keep(&Entry::AgentDone(done));
+    assert_eq!(cellar.calls(), ["a executing 1 -", "b sealed 1 -"]);
     let who = cellar.who();
-    let told = cellar.keep(&Entry::UserSpoke(who)).said.sealed;
-    assert_eq!(told.iter().map(|sealed| &*sealed.label).collect::<Vec<_>>(), ["make"]);
-    assert_eq!(cellar.calls(), ["a sealed 1 -", "b executing 1 -"]);
-    // The main agent is never done, whoever says so.
-    let who = cellar.who();
-    cellar.before("c", "ls");
     cellar.keep(&Entry::AgentDone(who));
-    assert_eq!(cellar.calls()[2], "c executing 1 -");
+    assert_eq!(cellar.calls()[0], "a executing 1 -");
 }
 
 #[test]
@@ -153,7 +150,7 @@ fn what_cannot_be_told_now_is_told_the_next_time() {
     let mut cellar = Cellar::empty();
     cellar.before("a", "make");
     let deaf = Who { hears: Hears::Nothing, ..cellar.who() };
-    assert_eq!(cellar.keep(&Entry::UserSpoke(deaf)).said.sealed, []);
+    assert_eq!(cellar.keep(&Entry::Over(deaf)).said.sealed, []);
     assert_eq!(cellar.before("b", "ls").said.sealed.len(), 1);
     assert_eq!(cellar.before("c", "ls -l").said.sealed.len(), 0);
 }
