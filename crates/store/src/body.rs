@@ -94,11 +94,14 @@ pub fn denied(asked: &Asked, said: &Said) -> Value {
     body
 }
 
-/// Of `tool:advice`: said `when`, and heard by somebody or not.
+/// Of `tool:advice`: said `when`, and heard by somebody or not. What only earlier sessions knew is marked as such.
 pub fn advised(said: &Said, when: &str, is_heard: bool) -> Value {
     let mut body = spoken(said);
     body["when"] = Value::from(when);
     body["spoken"] = Value::from(is_heard);
+    if said.foreseen.is_some() {
+        body["foreseen"] = Value::from(true);
+    }
     body
 }
 

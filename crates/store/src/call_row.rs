@@ -7,6 +7,7 @@ use unstuck_wire::clean::Clean;
 
 use crate::entry::{Asked, Ended, Finding, Who};
 use crate::heard;
+use crate::life;
 use crate::record::Clerk;
 use crate::rewritten::Rewritten;
 use crate::state::CallState;
@@ -185,13 +186,20 @@ impl Clerk<'_> {
     }
 
     /// A call that runs with other words is known by what runs: its result tells nothing else.
-    pub(crate) fn note_rewritten(&self, call: i64, rewritten: &Rewritten) -> Result<(), rusqlite::Error> {
+    pub(crate) fn note_rewritten(
+        &self,
+        call: i64,
+        life: &mut String,
+        at: u64,
+        rewritten: &Rewritten,
+    ) -> Result<(), rusqlite::Error> {
+        life::note_rewritten(life, at);
         self.connection
             .prepare_cached("UPDATE call SET call_print = ?2 WHERE id = ?1")?
             .execute((call, rewritten.call.as_str()))?;
         self.connection
-            .prepare_cached("UPDATE call_text SET untold = ?2 WHERE call = ?1")?
-            .execute((call, rewritten.tell_later.as_deref()))
+            .prepare_cached("UPDATE call_text SET untold = ?2, life = ?3 WHERE call = ?1")?
+            .execute((call, rewritten.tell_later.as_deref(), &**life))
             .map(|_| ())
     }
 

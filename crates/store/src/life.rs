@@ -25,6 +25,16 @@ pub(crate) fn protect(life: &mut String, at: u64, snapshot: &str) {
     push(life, json!({ "at": at, "state": CallState::Executing.word(), "snapshot": snapshot }));
 }
 
+/// Adds that it runs in other words than it was asked for.
+pub(crate) fn note_rewritten(life: &mut String, at: u64) {
+    push(life, json!({ "at": at, "state": CallState::Executing.word(), "rewritten": true }));
+}
+
+/// Did it run in other words than it was asked for?
+pub(crate) fn is_rewritten(life: &str) -> bool {
+    life.contains(r#""rewritten":true"#)
+}
+
 /// Adds that the user spoke while it stood there.
 pub(crate) fn note_user(life: &mut String, at: u64, state: CallState, lang: Lang) {
     let note = match lang {

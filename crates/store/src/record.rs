@@ -29,7 +29,7 @@ use crate::rewritten::Rewritten;
 use crate::stance::Stance;
 use crate::standing::Step;
 use crate::state::CallState;
-use crate::{body, life, problem, seal};
+use crate::{body, life, problem, rewritten, seal};
 
 /// The most that is said with a result, in characters. A model that is told too much hears nothing.
 const SAID_MAX: usize = 600;
@@ -188,7 +188,7 @@ impl Clerk<'_> {
         } else {
             said.bookmark = Some(self.started(session, call, attempt, asked)?);
             if let Some(rewritten) = &said.rewritten {
-                self.note_rewritten(call, rewritten)?;
+                self.note_rewritten(call, &mut life, who.at, rewritten)?;
                 let body = rewritten.body(self.bench.lang);
                 said.bookmark = Some(self.append(who.at, EventType::ToolRewritten, session, call, body)?);
             }
@@ -316,6 +316,8 @@ impl Clerk<'_> {
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
         let (asked, at) = (&ended.asked, ended.asked.who.at);
+        // Whatever name it ends under, what ran was another call than the one that was asked for.
+        let is_rewritten = state == CallState::Completed && life::is_rewritten(&found.life);
         // A call that was not allowed to run says nothing about the far side.
         let ask = ended.retry.as_ref().filter(|_| state != CallState::Denied);
         let attempt = Attempt { session, call: found.id, number: found.attempt, asked_at: found.asked_at };
@@ -332,7 +334,9 @@ impl Clerk<'_> {
         let world = match goes_on {
             true => self.desk.standing.world(self.connection, session)?,
             false => {
-                let event = Event::Ended(&asked.sight, &ended.ending, self.moment(&asked.who));
+                let own = is_rewritten.then(|| rewritten::own_sight(&asked.sight, &found.call_print));
+                let sight = own.as_ref().unwrap_or(&asked.sight);
+                let event = Event::Ended(sight, &ended.ending, self.moment(&asked.who));
                 self.decide(session, event, said)?
             }
         };
@@ -408,9 +412,11 @@ impl Clerk<'_> {
                         )?
                         .execute((session, asked.intent_print.as_str(), at.cast_signed()))?;
                 }
-                self.forget_missing(asked)?;
+                if !is_rewritten {
+                    self.forget_missing(asked)?;
+                }
                 // What was never asked for before was never refused.
-                if found.written != (Written::Not { is_first: true }) {
+                if !is_rewritten && found.written != (Written::Not { is_first: true }) {
                     self.look_for_false_alarms(session, found.id, asked, world)?;
                 }
             }
@@ -716,7 +722,7 @@ impl Clerk<'_> {
         let again = ended
             .again_after
             .filter(|wait| *wait > 0)
-            .map(|wait| words::possible_again(Duration::from_millis(wait), self.bench.lang));
+            .map(|wait| self.possible_again(Duration::from_millis(wait), &ended.asked.who));
         for sentence in
             earlier.into_iter().chain(again.as_deref()).chain(ended.advice.iter().map(|advice| &**advice))
         {

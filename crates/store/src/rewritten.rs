@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use unstuck_judge::Lang;
 use unstuck_judge::fingerprint::Fingerprint;
+use unstuck_judge::ladder::{Print, Sight};
 use unstuck_wire::clean::Clean;
 
 /// What was exchanged.
@@ -18,6 +19,13 @@ pub struct Rewritten {
     pub call: Fingerprint,
     /// What the model is to be told with the result, where it cannot be told before.
     pub tell_later: Option<Clean>,
+}
+
+/// What ran in the place of a call, as the ladder sees it. That it went well says nothing of the call that was asked for, nor of
+/// those that are meant alike.
+pub(crate) fn own_sight(sight: &Sight, call: &str) -> Sight {
+    let own = Print::of(&["rewritten", call]);
+    Sight { exact: own, intent: own, approach: own, roots: Vec::new(), ..sight.clone() }
 }
 
 impl Rewritten {

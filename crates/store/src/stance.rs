@@ -6,10 +6,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 use unstuck_judge::fingerprint::Fingerprint;
-use unstuck_judge::ladder::words;
+use unstuck_judge::ladder::words::{self, WayToWait};
 use unstuck_judge::ladder::{Decision, Reason, Rung};
 use unstuck_judge::{Call, Kind, nature};
 use unstuck_wire::clean::Clean;
+use unstuck_wire::hook::Host;
 
 use crate::advocate::{Checked, Failed, Proposal};
 use crate::entry::{Asked, Who};
@@ -106,7 +107,7 @@ impl Clerk<'_> {
             false => self.too_early(session, asked, world)?,
         };
         if let Some((wait, passing)) = early {
-            return self.hold_back(session, wait, &passing, said);
+            return self.hold_back(session, asked, (wait, &passing), said);
         }
         if !refuses {
             return Ok(());
@@ -157,7 +158,7 @@ impl Clerk<'_> {
         self.note_refusal(&charge, asked.who.at)?;
         let lang = self.bench.lang;
         let tried = self.desk.standing.all_known(self.connection, session)?.tried(reason, lang);
-        let own_help = self.last_advice(session, asked)?;
+        let own_help = self.last_advice(session, asked, reason)?;
         let help = suggestion.or(own_help).map(Clean::into_string).or_else(|| reason.remedy(lang));
         let way_out = words::way_out(&key, lang);
         let earlier = words::earlier_errors(&self.other_errors(session, asked, &reason.line)?, lang);
@@ -227,13 +228,27 @@ impl Clerk<'_> {
         Ok(false)
     }
 
-    /// The advice that went with the last failure of the same call: it is about that very failure.
-    fn last_advice(&self, session: i64, asked: &Asked) -> Result<Option<Clean>, rusqlite::Error> {
-        let verdict: Option<String> = self
+    /// The advice that went with the failure that a call is refused for: with the last of the same call, or where it never ran,
+    /// with the last one that the same rule named.
+    fn last_advice(
+        &self,
+        session: i64,
+        asked: &Asked,
+        reason: &Reason,
+    ) -> Result<Option<Clean>, rusqlite::Error> {
+        let same: Option<String> = self
             .connection
             .prepare_cached(LAST_VERDICT)?
-            .query_row((session, asked.call_print.as_str()), |row| row.get(0))
+            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))
             .optional()?;
+        let verdict = match same {
+            Some(verdict) => Some(verdict),
+            None => self
+                .connection
+                .prepare_cached(LAST_OF_RULE)?
+                .query_row((session, reason.kind.word(), &reason.rule), |row| row.get(0))
+                .optional()?,
+        };
         let verdict: Option<serde_json::Value> = verdict.and_then(|text| serde_json::from_str(&text).ok());
         let first = verdict.as_ref().and_then(|verdict| verdict["recommendations"][0].as_str());
         Ok(first.map(|text| Clean::stored(text.to_owned())))
@@ -297,8 +312,8 @@ impl Clerk<'_> {
     fn hold_back(
         &self,
         session: i64,
-        wait: Duration,
-        passing: &Passing,
+        asked: &Asked,
+        (wait, passing): (Duration, &Passing),
         said: &mut Said,
     ) -> Result<(), rusqlite::Error> {
         match said.mode {
@@ -309,8 +324,17 @@ impl Clerk<'_> {
             }
             Mode::Advise | Mode::Enforce => {}
         }
-        said.text = Some(words::possible_again(wait, self.bench.lang));
+        said.text = Some(self.possible_again(wait, &asked.who));
         Ok(())
+    }
+
+    /// When a call may work again, and where that is longer than we would wait for it, how this agent can wait.
+    pub(crate) fn possible_again(&self, wait: Duration, who: &Who) -> String {
+        let lang = self.bench.lang;
+        let host: Option<Host> = who.host.parse().ok();
+        let way = host.filter(|_| wait > self.bench.hold_max).map_or(WayToWait::Unknown, Host::way_to_wait);
+        let again = words::possible_again(wait, lang);
+        words::joined([Some(&*again), words::way_to_wait(way, wait, lang).as_deref()])
     }
 
     /// Was a call of this session seen both before and after it ran? An installation of which only half works must not block.
@@ -410,9 +434,13 @@ const OTHERS_SINCE: &str = "SELECT call.call_print = ?3, call.tool, call_text.in
     WHERE call.ended_at > ?2 AND call.session <> ?1 AND call.state = 'completed' AND (call.call_print = ?3 OR session.cwd = ?4)
     ORDER BY call.ended_at DESC LIMIT ?5";
 
-/// What was found out about the last failure of the same call.
+/// What was found out about the last failure of the same call with the same cause.
 const LAST_VERDICT: &str = "SELECT verdict FROM call JOIN call_text ON call_text.call = call.id
-    WHERE session = ?1 AND call_print = ?2 AND state = 'failed' ORDER BY call.id DESC LIMIT 1";
+    WHERE session = ?1 AND call_print = ?2 AND state = 'failed' AND kind = ?3 ORDER BY call.id DESC LIMIT 1";
+
+/// The same of the last failure that a rule named.
+const LAST_OF_RULE: &str = "SELECT verdict FROM call JOIN call_text ON call_text.call = call.id
+    WHERE session = ?1 AND state = 'failed' AND kind = ?2 AND rule = ?3 ORDER BY call.id DESC LIMIT 1";
 
 /// How the same call ended the last times, with the line that shows the cause.
 const LAST_ERRORS: &str = "SELECT state, evidence FROM call JOIN call_text ON call_text.call = call.id
@@ -492,7 +520,7 @@ mod tests {
     #[test]
     fn what_a_hook_asks_about_refusals_goes_through_an_index() {
         let connection = database::in_memory().unwrap();
-        for sql in [LAST_FAILURE, REFUSED_BEFORE, LAST_VERDICT, LAST_ERRORS] {
+        for sql in [LAST_FAILURE, REFUSED_BEFORE, LAST_VERDICT, LAST_OF_RULE, LAST_ERRORS] {
             let plan = database::plan(&connection, sql);
             assert!(plan.contains("SEARCH call USING INDEX call_by_print (session="), "{sql}: {plan}");
             assert!(!plan.contains("SCAN"), "{sql}: {plan}");

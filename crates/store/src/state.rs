@@ -116,12 +116,16 @@ impl CallState {
             (CallState::ApprovalRequired | CallState::Executing, false, Lang::Zh) => {
                 "一直没有结果，不清楚是否执行过：重复之前先检查副作用"
             }
-            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, _, Lang::En) => {
-                "had ended"
-            }
-            (CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed, _, Lang::Zh) => {
-                "已经结束"
-            }
+            (
+                CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed,
+                _,
+                Lang::En,
+            ) => "had ended",
+            (
+                CallState::Completed | CallState::Failed | CallState::Denied | CallState::Sealed,
+                _,
+                Lang::Zh,
+            ) => "已经结束",
         }
     }
 }

@@ -309,6 +309,13 @@ impl Clerk<'_> {
         self.standing.agent(self.moment.agent).is_some_and(|agent| agent.last == self.sight.exact)
     }
 
+    /// Is this a look at what the agent's last call failed to change? Then it was told to look again.
+    fn follows_failed_change(&self) -> bool {
+        let last = self.standing.agent(self.moment.agent).map(|agent| agent.last);
+        let failed = last.and_then(|last| self.standing.known.get(last)).filter(|known| known.changes);
+        failed.is_some_and(|known| known.targets.iter().any(|target| self.sight.targets.contains(target)))
+    }
+
     /// Counts an answer.
     fn see(&mut self) -> Decision {
         let (sight, answer) = (self.sight, self.answer());
@@ -331,7 +338,8 @@ impl Clerk<'_> {
             said: before.map_or(Said::NOTHING, |look| look.said),
         };
         let mute = self.is_mute();
-        let waited = before.is_some_and(|look| waited_since(standing, sight, look));
+        let waited =
+            before.is_some_and(|look| waited_since(standing, sight, look)) || self.follows_failed_change();
         let quiet = parallel || mute || waited || look.state == State::Alive;
         let track = look_track(sight, look.state);
         let limits = self.limits(track, Firmness::Certain, Kind::NotAnError);

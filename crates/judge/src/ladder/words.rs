@@ -106,23 +106,22 @@ impl Reason {
         }
     }
 
-    /// What usually helps against the cause.
+    /// What usually helps against the cause. That waiting does is no way out of a refusal.
     pub fn remedy(&self, lang: Lang) -> Option<String> {
+        if may_pass(self.kind) {
+            return None;
+        }
         Some(text_of("known.remedy", lang)?.replace("{remedy}", remedy_for(self.kind, lang)?))
     }
 }
 
-/// A call that needs what an earlier session was seen to miss.
-pub fn foreseen(reason: &Reason, rung: Rung, lang: Lang) -> String {
-    let text = text_of(&format!("foreseen.{rung}"), lang).unwrap_or_default();
-    let text = with_line(text, &reason.line)
+/// A call that needs what an earlier session was seen to miss; `is_missing` where a look just now shows that it still is.
+pub fn foreseen(reason: &Reason, is_missing: bool, lang: Lang) -> String {
+    let key = if is_missing { "foreseen.missing" } else { "foreseen.hint" };
+    with_line(text_of(key, lang).unwrap_or_default(), &reason.line)
         .replace("{count}", &reason.count.to_string())
         .replace("{rule}", &reason.charge())
-        .replace("{line}", &quoted(&reason.line, lang));
-    match rung {
-        Rung::Deny | Rung::Halt => format!("{OUR_MARK}: {text}"),
-        Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist => text,
-    }
+        .replace("{line}", &quoted(&reason.line, lang))
 }
 
 /// A run that is stopped because a call that cannot be refused goes on failing.
@@ -140,9 +139,31 @@ pub fn earlier_errors(lines: &[String], lang: Lang) -> Option<String> {
     Some(text.replace("{lines}", &lines.join(", ")))
 }
 
+/// How an agent can wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WayToWait {
+    /// In a task of its own: a long `sleep` is not allowed.
+    Background,
+    /// With `sleep` in front of the command.
+    Sleep,
+    /// Nobody knows.
+    Unknown,
+}
+
 /// When the same call may work again.
 pub fn possible_again(wait: Duration, lang: Lang) -> String {
     text_of("early.told", lang).unwrap_or_default().replace("{wait}", &span(wait, lang))
+}
+
+/// How to wait until then; nothing where nobody knows.
+pub fn way_to_wait(way: WayToWait, wait: Duration, lang: Lang) -> Option<String> {
+    let key = match way {
+        WayToWait::Background => "early.background",
+        WayToWait::Sleep => "early.sleep",
+        WayToWait::Unknown => return None,
+    };
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    Some(text_of(key, lang)?.replace("{seconds}", &seconds.to_string()))
 }
 
 /// How a person lifts a refusal.
@@ -178,7 +199,19 @@ fn span(wait: Duration, lang: Lang) -> String {
 
 /// What a number of failures says about the next attempt; answers that stay the same are no attempts.
 fn strike(reason: &Reason, rung: Rung) -> Option<&'static str> {
-    let is_attempt = match reason.track {
+    // Time may end it: there is no other method to look for.
+    let is_attempt = is_attempt(reason.track) && !may_pass(reason.kind);
+    match (rung, reason.count % 3, reason.count) {
+        (Rung::Observe | Rung::Note | Rung::Halt, _, _) | (_, _, 0) => None,
+        (_, 2, _) if is_attempt => Some("strike.2"),
+        (_, 0, _) if is_attempt => Some("strike.3"),
+        _ => None,
+    }
+}
+
+/// Does a track count attempts, and not answers that stay the same?
+fn is_attempt(track: Track) -> bool {
+    match track {
         Track::Repeat | Track::Variant | Track::Root | Track::Spread | Track::Approach => true,
         // Their own texts say what is left to try.
         Track::Opaque
@@ -189,13 +222,17 @@ fn strike(reason: &Reason, rung: Rung) -> Option<&'static str> {
         | Track::Lap
         | Track::Cycle
         | Track::Silence => false,
-    };
-    match (rung, reason.count % 3, reason.count) {
-        (Rung::Observe | Rung::Note | Rung::Halt, _, _) | (_, _, 0) => None,
-        (_, 2, _) if is_attempt => Some("strike.2"),
-        (_, 0, _) if is_attempt => Some("strike.3"),
-        _ => None,
     }
+}
+
+/// Does it pass by itself? What can be looked at here, as a port of this machine, does not.
+fn passes(reason: &Reason) -> bool {
+    may_pass(reason.kind) && reason.condition == Condition::Unseen
+}
+
+/// Is it a cause that may pass by itself?
+fn may_pass(kind: Kind) -> bool {
+    kind.row().category == "temporary"
 }
 
 impl Standing {
@@ -208,7 +245,8 @@ impl Standing {
 
     /// The same for a person about one cause that stopped attempt after attempt.
     pub fn table_of(&self, reason: &Reason, lang: Lang) -> String {
-        let rows = self.latest(ROWS, |known| known.kind == reason.kind).map(|known| row(known, lang));
+        let is_same = |known: &Known| known.kind == reason.kind && known.rule == reason.rule;
+        let rows = self.latest(ROWS, is_same).map(|known| row(known, lang));
         let head =
             text_of("table.attempts", lang).unwrap_or_default().replace("{count}", &reason.count.to_string());
         std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n\n")
@@ -239,13 +277,15 @@ impl Standing {
 
     /// The latest failures of those that are meant, one for each call, the last of them last.
     fn latest(&self, number: usize, is_meant: impl Fn(&Known) -> bool) -> impl Iterator<Item = &Known> {
-        let is_meant = |known: &&Known| known.strikes > 0 && is_meant(known);
-        let mut known: Vec<&Known> = self.known.iter().filter(is_meant).collect();
-        // One failure is known under several keys; the narrowest has the fewest strikes.
+        let mut known: Vec<&Known> = self.known.iter().filter(|known| known.strikes > 0).collect();
         known.sort_by(|a, b| (a.at, a.strikes, &a.attempt).cmp(&(b.at, b.strikes, &b.attempt)));
-        known.dedup_by(|a, b| a.at == b.at);
-        let first = known.len().saturating_sub(number);
-        known.into_iter().skip(first)
+        // One failure is known under several keys: that of the call itself has the fewest strikes. Only those are its own, and
+        // what was said of any key was said of it.
+        let calls =
+            known.chunk_by(|a, b| a.at == b.at).filter(|keys| keys.iter().any(|known| is_meant(known)));
+        let meant: Vec<&Known> = calls.filter_map(|keys| keys.first().copied()).collect();
+        let first = meant.len().saturating_sub(number);
+        meant.into_iter().skip(first)
     }
 }
 
@@ -287,9 +327,9 @@ pub fn explains_itself(kind: Kind) -> bool {
 /// explained in other words than what stays.
 fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
     let own = match rung {
-        // What can be looked at here, as a port of this machine, does not pass by itself.
-        Rung::Note if reason.kind.row().transient && reason.condition == Condition::Unseen => {
-            Some("passing.note")
+        Rung::Note if passes(reason) => Some("passing.note"),
+        Rung::Hint | Rung::Insist if passes(reason) && is_attempt(reason.track) => {
+            Some("passing.hint")
         }
         Rung::Note if explains_itself(reason.kind) => Some("plain.note"),
         Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => None,
@@ -337,14 +377,18 @@ fn fenced(line: &str) -> String {
     format!("⟦{}⟧", cell(&line.replace(['⟦', '⟧'], " ")))
 }
 
-/// A call as it is named in a sentence: short, on one line, and without the signs that end a quotation.
+/// A call as it is named in a sentence: short, on one line, in the very words it was sent with, between signs that it cannot
+/// close.
 fn named(attempt: &str) -> String {
-    format!("`{}`", cell(&attempt.replace(['`', '⟦', '⟧', '<', '>'], "'")))
+    match attempt.contains('`') {
+        true => fenced(attempt),
+        false => format!("`{}`", cell(attempt)),
+    }
 }
 
-/// One line of quotation: text from outside must not become a speech, nor break the table.
+/// One line of quotation: text from outside must not become a speech.
 fn cell(text: &str) -> String {
-    let clean = text.chars().map(|sign| if sign.is_control() || sign == '|' { ' ' } else { sign });
+    let clean = text.chars().map(|sign| if sign.is_control() { ' ' } else { sign });
     let mut cell: String = clean.take(CELL).collect();
     if text.chars().nth(CELL).is_some() {
         cell.push('…');

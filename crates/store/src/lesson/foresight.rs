@@ -1,12 +1,12 @@
 //! Foresees: what was missing when an earlier session needed it is told before a new one runs into it, and so is a call that
 //! took the place of this one before.
 //!
-//! Whether something is still missing is for the advocate to find out, and only what is certain is refused, once in a
-//! session: whoever asks again may know more than we do. It must cost next to nothing where there is nothing to foresee.
+//! Nothing is refused for what an earlier session knew, and each session is told once: whoever asks may know more than we do. It
+//! must cost next to nothing where there is nothing to foresee.
 
 use rusqlite::OptionalExtension;
 use serde_json::json;
-use unstuck_judge::ladder::{Decision, Reason, Rung, Track, words as ladder_words};
+use unstuck_judge::ladder::{Reason, Track, words as ladder_words};
 use unstuck_judge::lesson::{self, words};
 use unstuck_judge::{Call, Condition, Kind, Need};
 
@@ -19,8 +19,6 @@ use crate::record::{Clerk, Said};
 use crate::stance::{Stance, is_allowed, key_of};
 use crate::state::CallState;
 
-/// What stands in the record of a call that was refused for what it needs.
-const CHARGE: &str = "foreseen.missing";
 /// Nobody knows of another machine what it does after so long.
 const HOST_FADES_MS: u64 = 60 * 60 * 1000;
 /// What was not met for so long is forgotten.
@@ -33,7 +31,6 @@ struct Stopper {
     root: i64,
     cause: String,
     reason: Reason,
-    door: String,
     at: u64,
 }
 
@@ -77,12 +74,8 @@ impl Clerk<'_> {
             false => None,
         };
         let stopper = if stoppers { self.stopper_of(&call, session, asked.who.at)? } else { None };
-        let door = stopper.as_ref().map_or("", |(stopper, _)| &*stopper.door);
         let may_exchange = said.mode == Mode::Enforce
             && !is_allowed(self.connection, &key_of(&asked.call_print), asked.who.at)?;
-        let may_refuse = may_exchange
-            && !self.is_lowered(CHARGE, asked.who.at)?
-            && (door == &*asked.who.host || self.is_paired(session)?);
         let is_approved = |lesson: &&Known| lesson.state == LessonState::Approved && may_exchange;
         if let Some(lesson) = change.as_ref().filter(is_approved)
             && let Some(change) = &lesson.fix.change
@@ -92,7 +85,8 @@ impl Clerk<'_> {
             return Ok(Foreseen::Runs(lesson.id));
         }
         if let Some((stopper, stands)) = stopper {
-            return self.warn(session, asked, &stopper, stands == Stands::Yes && may_refuse, change, said);
+            let is_missing = stands == Stands::Yes;
+            return self.warn(session, asked, &stopper, (is_missing, may_exchange), change, said);
         }
         let Some(lesson) = change else { return Ok(Foreseen::Nothing) };
         said.text = Some(words::suggested(&lesson.fix, &lesson.record, asked.who.at, self.bench.lang));
@@ -100,13 +94,13 @@ impl Clerk<'_> {
         Ok(Foreseen::Told(lesson.id))
     }
 
-    /// Tells of what is missing, with what helped against it or stands for it. What is certain is refused.
+    /// Tells of what was missing, with what helped against it or stands for it.
     fn warn(
         &self,
         session: i64,
         asked: &Asked,
         stopper: &Stopper,
-        refuses: bool,
+        (is_missing, may_exchange): (bool, bool),
         change: Option<Known>,
         said: &mut Said,
     ) -> Result<Foreseen, rusqlite::Error> {
@@ -116,7 +110,7 @@ impl Clerk<'_> {
             .execute((stopper.root, session))?;
         let reason = &stopper.reason;
         let other_words = match self.inquiry.proposal(reason) {
-            Some(Proposal::Run(rewritten)) if refuses => {
+            Some(Proposal::Run(rewritten)) if is_missing && may_exchange => {
                 said.rewritten = Some(rewritten);
                 return Ok(Foreseen::Nothing);
             }
@@ -132,25 +126,10 @@ impl Clerk<'_> {
             Some(lesson) => Some(self.in_words(lesson, &stopper.cause, at)?),
             None => reason.remedy(lang).filter(|_| other_words.is_none()),
         };
-        let rung = if refuses { Rung::Deny } else { Rung::Hint };
-        let key = key_of(&asked.call_print);
-        let way_out = refuses.then(|| ladder_words::way_out(&key, lang));
-        let text = ladder_words::foreseen(reason, rung, lang);
-        said.text = Some(ladder_words::joined([
-            Some(&*text),
-            other_words.as_deref(),
-            helped.as_deref(),
-            way_out.as_deref(),
-        ]));
-        if refuses {
-            said.decision = Some(Decision { rung, reason: Some(reason.clone()) });
-            said.stance = Stance::Refuse;
-            said.charge = Some(CHARGE.to_owned());
-            self.note_refusal(CHARGE, at)?;
-        } else {
-            // The ladder itself has nothing to say yet.
-            said.foreseen = said.text.clone();
-        }
+        let text = ladder_words::foreseen(reason, is_missing, lang);
+        said.text = Some(ladder_words::joined([Some(&*text), other_words.as_deref(), helped.as_deref()]));
+        // The ladder itself has nothing to say yet.
+        said.foreseen = said.text.clone();
         Ok(foreseen)
     }
 
@@ -281,7 +260,8 @@ impl Clerk<'_> {
         now: u64,
     ) -> Result<Option<(Stopper, Stands)>, rusqlite::Error> {
         for need in Need::of(call) {
-            let sql = "SELECT root, cause, kind, rule, line, met, door, at FROM stopper WHERE root = ?1 AND told <> ?2";
+            let sql =
+                "SELECT root, cause, kind, rule, line, met, at FROM stopper WHERE root = ?1 AND told <> ?2";
             let found = self
                 .connection
                 .prepare_cached(sql)?
@@ -290,7 +270,7 @@ impl Clerk<'_> {
             // What was only met later, by a clock that ran ahead or in the record of another day, says nothing of now.
             let is_due = |stopper: &Stopper| stopper.at <= now.saturating_add(HOST_FADES_MS);
             let Some(stopper) = found.filter(is_due) else { continue };
-            if self.was_refused_for(session, &need)? {
+            if self.was_told_of(session, &need)? {
                 continue;
             }
             let age = now.saturating_sub(stopper.at);
@@ -314,15 +294,15 @@ impl Clerk<'_> {
         Ok(None)
     }
 
-    /// Was a call of this session refused for what it needs already? Another session may have been told of it since.
-    fn was_refused_for(&self, session: i64, need: &Need) -> Result<bool, rusqlite::Error> {
-        let sql = "SELECT tool, input FROM call JOIN call_text ON call_text.call = call.id
-             WHERE session = ?1 AND state = 'denied' AND charge = ?2";
+    /// Was this session told of what it needs already? Another one may have been told of it since.
+    fn was_told_of(&self, session: i64, need: &Need) -> Result<bool, rusqlite::Error> {
+        let sql = "SELECT tool, input FROM event JOIN call ON call.id = event.call JOIN call_text ON call_text.call = call.id
+             WHERE event.session = ?1 AND type = 'tool:advice' AND body LIKE '%\"foreseen\":true%'";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query((session, CHARGE))?;
+        let mut rows = statement.query([session])?;
         while let Some(row) = rows.next()? {
-            let refused = stored_call(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?);
-            if refused.is_some_and(|call| Need::of(&call).contains(need)) {
+            let told = stored_call(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?);
+            if told.is_some_and(|call| Need::of(&call).contains(need)) {
                 return Ok(true);
             }
         }
@@ -361,11 +341,11 @@ impl Clerk<'_> {
     }
 }
 
-/// Does anybody hear what is said before a call? A refusal everybody does.
+/// Does anybody hear what is said before a call?
 fn is_heard(asked: &Asked, said: &Said) -> bool {
     let is_told = match asked.who.hears {
         Hears::Notices | Hears::Everything => true,
-        Hears::Nothing | Hears::Memory => said.stance == Stance::Refuse,
+        Hears::Nothing | Hears::Memory => false,
     };
     is_told && said.mode != Mode::Shadow
 }
@@ -380,8 +360,8 @@ impl Stopper {
             line: row.get(4)?,
             condition: Condition::Unseen,
         };
-        let at = row.get::<_, i64>(7)?.unsigned_abs();
-        Ok(Stopper { root: row.get(0)?, cause: row.get(1)?, reason, door: row.get(6)?, at })
+        let at = row.get::<_, i64>(6)?.unsigned_abs();
+        Ok(Stopper { root: row.get(0)?, cause: row.get(1)?, reason, at })
     }
 }
 

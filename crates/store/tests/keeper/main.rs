@@ -355,7 +355,8 @@ fn the_user_speaking_ends_nothing_and_nothing_is_said_of_what_was_under_way_then
     let who = cellar.who();
     let told = cellar.keep(&Entry::Began(who)).said.sealed;
     let said: Vec<String> = told.iter().map(|sealed| sealed.text(Lang::En)).collect();
-    let text = "never had a result, and it is not known whether it ran: check for side effects before repeating";
+    let text =
+        "never had a result, and it is not known whether it ran: check for side effects before repeating";
     assert_eq!(said, [format!("`make d` {text}")]);
     assert_eq!(cellar.calls()[1..], ["b sealed 1 -", "c sealed 1 -", "d sealed 1 -"]);
 }

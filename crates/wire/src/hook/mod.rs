@@ -18,6 +18,7 @@ mod speech;
 
 use serde_json::Value;
 use unstuck_judge::ladder::see::OUR_MARK;
+use unstuck_judge::ladder::words::WayToWait;
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use crate::json::WireError;
@@ -45,6 +46,20 @@ vocabulary! {
         Cursor = "cursor",
         /// Any other: it speaks a small JSON of our own.
         Generic = "generic",
+    }
+}
+
+impl Host {
+    /// How a model in this program can wait for longer than we would. Claude Code refuses a long `sleep` in front of a command.
+    pub const fn way_to_wait(self) -> WayToWait {
+        match self {
+            Host::Claude => WayToWait::Background,
+            Host::Codex | Host::Gemini | Host::Qwen | Host::Opencode | Host::Copilot | Host::Cursor => {
+                WayToWait::Sleep
+            }
+            // Nobody knows which tools there are behind our own format.
+            Host::Generic => WayToWait::Unknown,
+        }
     }
 }
 

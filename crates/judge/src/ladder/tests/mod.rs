@@ -14,6 +14,7 @@ use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
 mod honest;
 mod properties;
 mod stuck;
+mod texts;
 
 /// A call and its result, as a test writes them.
 #[derive(Debug, Clone)]
