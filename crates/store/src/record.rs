@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Track, Upshot, words};
+use unstuck_judge::ladder::{Decision, Event, Moment, Rung, Settings, Sight, Track, Upshot, see, words};
 use unstuck_judge::retry::{Policy, Seen};
-use unstuck_judge::{Lang, Outcome};
+use unstuck_judge::{Call, Lang, Outcome};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
@@ -340,6 +340,9 @@ impl Clerk<'_> {
                 self.decide(session, event, said)?
             }
         };
+        if is_rewritten {
+            self.step(session, Event::StillFails(&self.asked_sight(found)?))?;
+        }
         if self.late {
             // Nobody hears it any more.
             said.decision = None;
@@ -441,6 +444,18 @@ impl Clerk<'_> {
         }
         self.halt_unasked(session, found, asked, said)?;
         self.advised(session, found.id, &asked.who, "after", said)
+    }
+
+    /// The call as it was asked for, whatever ran in its place.
+    fn asked_sight(&self, found: &Found) -> Result<Sight, rusqlite::Error> {
+        let sql =
+            "SELECT tool, input FROM call JOIN call_text ON call_text.call = call.id WHERE call.id = ?1";
+        let (tool, input): (String, String) = self
+            .connection
+            .prepare_cached(sql)?
+            .query_row([found.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let input = serde_json::from_str(&input).unwrap_or(Value::Null);
+        Ok(see::sight(&Call::new(tool, input)))
     }
 
     /// A call that no hook is asked about before cannot be refused. Where one goes on failing alike and a person is there, the
@@ -679,7 +694,7 @@ impl Clerk<'_> {
     fn decide(&self, session: i64, event: Event<'_>, said: &mut Said) -> Result<u32, rusqlite::Error> {
         let label = match &event {
             Event::Asked(sight, _) | Event::Ended(sight, ..) => sight.label.clone(),
-            Event::UserSpoke => String::new(),
+            Event::UserSpoke | Event::StillFails(_) => String::new(),
         };
         let Step { decision, world } = self.step(session, event)?;
         said.text = decision.text(self.bench.lang);

@@ -21,8 +21,8 @@ pub struct Rewritten {
     pub tell_later: Option<Clean>,
 }
 
-/// What ran in the place of a call, as the ladder sees it. That it went well says nothing of the call that was asked for, nor of
-/// those that are meant alike.
+/// What ran as `call` in the place of another one, as the ladder sees it. That it went well says nothing of the call that was
+/// asked for, nor of those that are meant alike.
 pub(crate) fn own_sight(sight: &Sight, call: &str) -> Sight {
     let own = Print::of(&["rewritten", call]);
     Sight { exact: own, intent: own, approach: own, roots: Vec::new(), ..sight.clone() }

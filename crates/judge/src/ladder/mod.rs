@@ -143,6 +143,8 @@ pub enum Event<'a> {
     Asked(&'a Sight, Moment),
     /// A call ended.
     Ended(&'a Sight, &'a Ending, Moment),
+    /// What went well until now ran in the place of this call, and repaired nothing of it.
+    StillFails(&'a Sight),
 }
 
 /// What the ladder says to an event.
@@ -191,5 +193,14 @@ pub fn step(settings: &Settings, standing: &mut Standing, event: Event<'_>) -> D
         }
         Event::Asked(sight, moment) => before::weigh(settings, standing, sight, moment),
         Event::Ended(sight, ending, moment) => after::weigh(settings, standing, sight, ending, moment),
+        Event::StillFails(sight) => {
+            let tick = standing.tick;
+            for print in sight.roots.iter().chain([&sight.exact, &sight.intent, &sight.approach]) {
+                if let Some(known) = standing.known.get_mut(*print) {
+                    known.at = tick;
+                }
+            }
+            Decision::SILENT
+        }
     }
 }

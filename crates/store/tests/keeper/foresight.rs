@@ -3,7 +3,7 @@
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::{Call, Need, fingerprint};
 use unstuck_store::{Advocate, Checked, Failed, Proposal, Rewritten, Stance, Stands};
-use unstuck_wire::clean::Cleaner;
+use unstuck_wire::clean::{Clean, Cleaner};
 
 use super::*;
 
@@ -105,10 +105,10 @@ fn check(failed: (&str, i32, &str), line: &str, stands: Stands, expected: &str) 
 }
 
 #[test]
-fn what_is_certainly_still_missing_is_refused_before_the_first_attempt() {
+fn what_an_earlier_session_missed_is_told_and_never_refused() {
     let frob = ("frob --all x", 127, MISSING);
-    check(frob, "frob other", Stands::Yes, "refused");
-    check(frob, "cd src && frob other | tail", Stands::Yes, "refused");
+    check(frob, "frob other", Stands::Yes, "told");
+    check(frob, "cd src && frob other | tail", Stands::Yes, "told");
     check(frob, "frob other", Stands::Unsaid, "told");
     check(frob, "frob other", Stands::No, "silent");
     check(frob, "other x", Stands::Yes, "silent");
@@ -141,25 +141,27 @@ fn a_host_is_given_another_chance_after_an_hour() {
 }
 
 #[test]
-fn it_is_refused_once_and_whoever_insists_is_let_through() {
-    let mut cellar = Cellar::empty();
-    cellar.runs("one", "frob x", 127, MISSING);
-    let (what, text) = cellar.asks("two", "frob x", Stands::Yes);
-    assert_eq!(what, "refused");
-    assert!(text.contains("Blocked by unstuck") && text.contains("frob: command not found"), "{text}");
-    assert!(text.contains("unstuck allow"), "{text}");
-    assert!(cellar.events().contains(&"tool:denied".to_owned()), "{:?}", cellar.events());
-    assert_eq!(cellar.asks("two", "frob x", Stands::Yes).0, "silent");
-    assert_eq!(cellar.asks("three", "frob x", Stands::Yes).0, "refused");
+fn a_session_is_told_once_and_what_a_look_shows_is_said() {
+    for (stands, expected) in [(Stands::Yes, true), (Stands::Unsaid, false)] {
+        let mut cellar = Cellar::empty();
+        cellar.runs("one", "frob x", 127, MISSING);
+        let (what, text) = cellar.asks("two", "frob x", stands);
+        assert_eq!(what, "told");
+        assert!(text.contains("frob: command not found"), "{text}");
+        assert_eq!(text.contains("a look just now"), expected, "{text}");
+        assert!(!text.contains("unstuck allow") && !text.contains("Blocked"), "{text}");
+        assert_eq!(cellar.asks("two", "frob x", stands).0, "silent");
+        assert_eq!(cellar.asks("three", "frob x", stands).0, "told");
+    }
 }
 
 #[test]
-fn two_sessions_at_once_are_each_refused_only_once() {
+fn two_sessions_at_once_are_each_told_only_once() {
     let mut cellar = Cellar::empty();
     cellar.runs("one", "frob x", 127, MISSING);
     for (session, line, expected) in [
-        ("two", "frob x", "refused"),
-        ("three", "frob x", "refused"),
+        ("two", "frob x", "told"),
+        ("three", "frob x", "told"),
         ("two", "frob x", "silent"),
         ("three", "frob x", "silent"),
         ("two", "frob other", "silent"),
@@ -179,12 +181,12 @@ fn a_call_that_goes_well_shows_that_nothing_is_missing() {
 }
 
 #[test]
-fn a_refusal_says_what_helped() {
+fn what_helped_is_told_with_what_was_missing() {
     let mut cellar = Cellar::empty();
     cellar.runs("one", "python app.py", 127, "bash: line 1: python: command not found");
     cellar.runs("one", "python3 app.py", 0, "");
     let (what, text) = cellar.asks("two", "python other.py", Stands::Yes);
-    assert_eq!(what, "refused");
+    assert_eq!(what, "told");
     assert!(text.contains("running `python3 app.py` instead of `python app.py`"), "{text}");
 }
 
@@ -263,4 +265,43 @@ fn a_suggestion_that_came_in_time_has_not_lost() {
     cellar.now += 2 * HOUR;
     cellar.runs("four", "git log --frob", 128, UNKNOWN_FLAG);
     assert_eq!(cellar.losses(), 0);
+}
+
+/// Somebody who has other words for a call, and sees that its cause still holds.
+struct Replaces(&'static str);
+
+impl Advocate for Replaces {
+    fn check(&self, _: &Reason, _: Failed) -> Checked {
+        Checked::Holds
+    }
+
+    fn proposal(&self, _: &Reason) -> Option<Proposal> {
+        let rewritten = Rewritten {
+            row: "program",
+            from: Clean::from("python"),
+            to: Clean::from("python3"),
+            call: fingerprint::call(&Call::shell(self.0)),
+            tell_later: None,
+        };
+        Some(Proposal::Run(rewritten))
+    }
+}
+
+#[test]
+fn a_call_that_ran_in_place_of_another_and_went_well_clears_nothing_that_is_known_of_it() {
+    // Some agents tell of what ran, and others of what was asked for.
+    for told in ["python3 app.py", "python app.py"] {
+        let mut cellar = Cellar::empty();
+        cellar.runs("one", "python app.py", 127, "bash: line 1: python: command not found");
+        for turn in 0..3 {
+            let key = format!("again{turn}");
+            let entry = Entry::Asked(Box::new(cellar.asked(&key, "python app.py")));
+            cellar.now += 1000;
+            let now = cellar.now;
+            let said =
+                cellar.keeper(|keeper| keeper.keep_or(&entry, now, Some(&Replaces("python3 app.py")))).said;
+            assert!(said.rewritten.is_some(), "{told} {turn}: {:?}", said.stance);
+            cellar.after(&key, told, 0, "fine");
+        }
+    }
 }
