@@ -1,13 +1,16 @@
 //! The desk behind every door: what happened is judged and cleaned here, and handed down to the store. Doors differ only in
 //! how they read what comes in and how they say what goes out.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unstuck_judge::ladder::Upshot;
 use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::Draw;
-use unstuck_judge::{Call, Diagnosis, Lang, Observation, Rules};
+use unstuck_judge::shell;
+use unstuck_judge::{Call, Condition, Diagnosis, Lang, Observation, Rules};
 use unstuck_store::{
     Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, Kept, OwnAttempts, Resend, Series, Told, Who,
 };
@@ -16,6 +19,7 @@ use unstuck_wire::report::Report;
 
 use crate::deadline::Deadline;
 use crate::rewriter::{Because, Rewriter};
+use crate::same_name;
 
 /// Takes what happened, one thing after the other.
 pub(crate) struct Desk<'a> {
@@ -143,9 +147,19 @@ impl Desk<'_> {
         };
         let rewriter = self.rewriter.as_ref().filter(|_| ended.finding.is_some());
         let proposed = rewriter.and_then(|rewriter| rewriter.propose(call, because, result.folder));
-        let proposed = proposed.map(|(rewrite, _)| rewrite.text(self.lang));
-        ended.advise(self.cleaner, &proposed, &report);
+        let mut known: Vec<String> = proposed.map(|(rewrite, _)| rewrite.text(self.lang)).into_iter().collect();
+        known.extend(rewriter.and_then(|rewriter| self.right_place(&ended, call, result.folder, rewriter)));
+        ended.advise(self.cleaner, &known, &report);
         (ended, report)
+    }
+
+    /// Where a file lies that a call looked for in the wrong place.
+    fn right_place(&self, ended: &Ended, call: &Call, folder: &str, rewriter: &Rewriter) -> Option<String> {
+        let Upshot::Failed(fault) = &ended.ending().upshot else { return None };
+        let Condition::NoPath(missing) = &fault.condition else { return None };
+        let goes_elsewhere = |line: &str| line.split_whitespace().any(|word| word == "cd" || word == "pushd");
+        let is_plain = !shell::line(call).is_some_and(|line| goes_elsewhere(&line));
+        same_name::told(missing, Path::new(folder), rewriter.home.as_deref(), is_plain, self.lang)
     }
 
     /// Anything that happened.

@@ -52,7 +52,7 @@ impl From<ExitStatus> for ExitCode {
 /// What can stop a command, by what its user can do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    #[error("nothing to diagnose: standard input is a terminal")]
+    #[error("nothing to read: standard input is a terminal")]
     NothingToRead,
     #[error("no rule is called {id}")]
     NoSuchRule { id: String, nearest: Option<String> },

@@ -50,6 +50,7 @@ mod removed;
 mod restored_page;
 mod rewriter;
 mod safe;
+mod same_name;
 mod scratch;
 mod server_line;
 mod settings;
@@ -64,6 +65,7 @@ mod whereabouts;
 mod wire_call;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -147,12 +149,21 @@ enum Command {
     Uninstall(commands::uninstall::UninstallArgs),
 }
 
+/// The command line. Many programs take `version` as a command.
+fn parsed() -> Result<Cli, clap::Error> {
+    let args: Vec<OsString> = env::args_os().collect();
+    match &args[..] {
+        [program, only] if only == "version" => Cli::try_parse_from([program.clone(), "--version".into()]),
+        _ => Cli::try_parse_from(args),
+    }
+}
+
 fn main() -> ExitCode {
     if let Some(args) = hook_args() {
         let _it_never_fails = commands::hook::run(&mut Ui::new(None), &args);
         return ExitStatus::Success.into();
     }
-    let cli = match run_alone().map_or_else(Cli::try_parse, Ok) {
+    let cli = match run_alone().map_or_else(parsed, Ok) {
         Ok(cli) => cli,
         // A code that the command could have ended with itself would be taken for its own.
         Err(error) if error.use_stderr() && wraps_a_command() => {

@@ -64,6 +64,12 @@ pub(crate) fn in_any(roots: &[PathBuf], since: SystemTime, time: Duration) -> Op
     }
 }
 
+/// Is it a folder that programs make for themselves?
+pub(crate) fn is_passed_over(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    PASSED_OVER.contains(&name) || name == CACHE_MARK.0 && folder.join(CACHE_MARK.1).exists()
+}
+
 /// Did the head of a repository move, or did its settings change?
 fn is_repository_newer(root: &Path, since: SystemTime) -> bool {
     ["HEAD", "config", "index", "MERGE_HEAD", "refs/heads", "refs/stash"]
@@ -152,14 +158,9 @@ impl Search {
                 break;
             }
             let Ok(about) = entry.metadata() else { continue };
-            let name = entry.file_name();
-            let name = name.to_str().unwrap_or_default();
             if about.is_dir() {
-                if PASSED_OVER.contains(&name) {
-                    continue;
-                }
                 let path = entry.path();
-                if name == CACHE_MARK.0 && path.join(CACHE_MARK.1).exists() {
+                if is_passed_over(&path) {
                     continue;
                 }
                 below.push(path);

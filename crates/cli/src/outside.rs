@@ -291,7 +291,7 @@ fn with_packages(place: &Path) -> Vec<PathBuf> {
 }
 
 /// The folder of the repository that holds `folder`, or the folder itself.
-fn project_of(folder: &Path) -> PathBuf {
+pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let is_root = |folder: &&Path| folder.join(".git").exists();
     folder.ancestors().take(FOLDERS_UP).find(is_root).unwrap_or(folder).to_owned()
 }

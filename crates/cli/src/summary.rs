@@ -23,6 +23,7 @@ pub(crate) struct Summary {
     hinted: u64,
     refused: u64,
     refused_and_failed: u64,
+    not_run: u64,
     halted: HashSet<String>,
     runs: HashMap<String, Run>,
     repeats: HashMap<(String, String), u64>,
@@ -41,7 +42,9 @@ impl Summary {
     /// Counts one call.
     pub(crate) fn add(&mut self, call: &RecordedCall, judged: &Judged) {
         self.calls += 1;
-        let failed = judged.kind != Kind::NotAnError;
+        // What was refused, by us or by somebody else, did not run, and so it did not fail.
+        self.not_run += u64::from(judged.never_ran);
+        let failed = judged.kind != Kind::NotAnError && !judged.never_ran;
         if failed {
             *self.failures.entry(judged.kind).or_default() += 1;
             let key = (nature::approach(&call.observation.call), judged.kind.word().to_owned());
@@ -86,21 +89,27 @@ impl Summary {
                 self.calls
             ),
         };
+        if self.not_run > 0 {
+            let _ = match lang {
+                Lang::En => writeln!(text, "refused in the recording, so they did not run: {}", self.not_run),
+                Lang::Zh => writeln!(text, "记录中已被拒绝而未执行：{}", self.not_run),
+            };
+        }
         let mut kinds: Vec<(&Kind, &u64)> = self.failures.iter().collect();
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), **kind));
         for (kind, count) in kinds {
             let _ = writeln!(text, "  {count:>5}  {kind:<18} {}", kind.title(lang));
         }
         let rows = [
-            (self.noted, "failures explained with their first result", "次失败在首个结果中即得到解释"),
+            (self.noted, "explanations of a failure with its first result", "次失败在首个结果中即得到解释"),
             (self.hinted, "hints that a call was repeating itself", "次提示调用在重复"),
-            (self.refused, "calls refused before they ran again", "次调用在再次运行前被拒绝"),
+            (self.refused, "refusals of a call before it ran again", "次调用在再次运行前被拒绝"),
             (
                 self.refused_and_failed,
                 "of these failed once more in the recording",
                 "次（其中）在记录中再次失败",
             ),
-            (self.halted.len() as u64, "runs halted for a person to decide", "次运行被暂停，等待人决定"),
+            (self.halted.len() as u64, "stops of a run for a person to decide", "次运行被暂停，等待人决定"),
         ];
         let _ = writeln!(
             text,
@@ -120,6 +129,13 @@ impl Summary {
                 }
             );
         }
+        let _ = match lang {
+            Lang::En => writeln!(
+                text,
+                "this assumes that nothing else changed between the calls: a live refusal looks first at what the failure named"
+            ),
+            Lang::Zh => writeln!(text, "以上假定调用之间没有其他变化：实际拒绝之前会先查看失败所指的内容"),
+        };
         self.time(&mut text, lang);
         self.most_repeated(&mut text, lang);
         if self.broken_lines > 0 {

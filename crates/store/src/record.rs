@@ -22,7 +22,7 @@ use crate::entry::{
     Asked, Ended, Finding, Hears, HookFault, OwnFault, RetryAsk, Retrying, Ruling, Sender, Which, Who,
 };
 use crate::event::{self, Bookmark, EventType, NewEvent};
-use crate::lesson::Foreseen;
+use crate::lesson::{Foreseen, OUR_TOOLS};
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
 use crate::rewritten::Rewritten;
@@ -500,6 +500,10 @@ impl Clerk<'_> {
         let body = body::failed(Some(call), asked, finding, took, said, self.bench.lang);
         self.append(at, EventType::ToolError, session, call, body)?;
         self.append(at, EventType::Error, session, call, body::error(finding, self.bench.lang))?;
+        // That we said no to an agent is no problem of the machine.
+        if asks_us(asked) {
+            return Ok(());
+        }
         let news = match problem::met(self.connection, finding, &asked.tool, at, &self.bench.problems)? {
             None => return Ok(()),
             Some(ProblemState::Regressed) => EventType::ProblemRegressed,
@@ -849,4 +853,10 @@ impl Clerk<'_> {
         let new = NewEvent { at, kind, session: Some(session), call: Some(call), body };
         event::append(self.connection, &new)
     }
+}
+
+/// Is something asked of unstuck itself?
+fn asks_us(asked: &Asked) -> bool {
+    let program = asked.label.split_whitespace().next().unwrap_or_default();
+    asked.tool.starts_with(OUR_TOOLS) || program.rsplit('/').next() == Some("unstuck")
 }

@@ -20,6 +20,8 @@ pub(crate) enum Note {
     VersionOld { version: String, left_out: Vec<&'static str> },
     /// A setting keeps the agent from calling us.
     SwitchedOff(Switch),
+    /// The plugin is switched on by this file, and does nothing: it finds no program.
+    PluginIdle { file: PathBuf },
     /// This was built by the agent's documentation and never seen to work.
     Unverified,
     /// The program was built here and may be gone tomorrow.
@@ -42,6 +44,7 @@ impl Note {
             Note::VersionUnknown { .. } => "version_unknown",
             Note::VersionOld { .. } => "version_old",
             Note::SwitchedOff(_) => "switched_off",
+            Note::PluginIdle { .. } => "plugin_idle",
             Note::Unverified => "unverified",
             Note::BuildFolder { .. } => "build_folder",
             Note::Temporary { .. } => "temporary",
@@ -105,6 +108,16 @@ impl Note {
             (Note::SwitchedOff(switch), Lang::Zh) => {
                 format!("钩子已被 {} 中的 `{}` 关闭", switch.file.display(), switch.key)
             }
+            (Note::PluginIdle { file }, Lang::En) => format!(
+                "the plugin (enabled in {}) finds no `unstuck` on PATH and does nothing, so these entries name the program \
+                 themselves; disable the plugin, or put `unstuck` on PATH and take the entries out with `unstuck uninstall claude`",
+                file.display()
+            ),
+            (Note::PluginIdle { file }, Lang::Zh) => format!(
+                "插件（在 {} 中启用）在 PATH 中找不到 `unstuck`，因此不起作用，这些条目直接指明程序位置；请停用插件，或将 `unstuck` \
+                 放入 PATH 并用 `unstuck uninstall claude` 移除条目",
+                file.display()
+            ),
             (Note::Unverified, Lang::En) => {
                 "built by its documentation; nobody has seen it work with this agent yet".to_owned()
             }

@@ -15,6 +15,7 @@ use crate::commands::install_work::{ForWhom, Work, add_doubt, own_program, tell}
 use crate::editing::Book;
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
+use crate::program_file::{first_in, search_path};
 use crate::ui::{self, Ui};
 
 /// Tell agents to call unstuck, by entries in their settings
@@ -141,14 +142,18 @@ fn install(
         false => Reported::NotAsked,
     };
     let change = Installation::new(agent, file, program.to_owned(), version);
-    let became = match active_plugin(places, agent) {
+    let plugin = active_plugin(places, agent);
+    let finds_us = first_in(&search_path(), "unstuck").is_some();
+    let became = match plugin.clone().filter(|_| finds_us) {
         Some(settings) => Ok(Became::HasPlugin(settings)),
         None => change.put_in(&mut work.tools()).map(Became::Installed),
     };
-    let notes = match &became {
+    let mut notes = match &became {
         Ok(Became::Installed(outcome)) => notes(places, &change, scope, outcome),
         Ok(Became::Uninstalled(_) | Became::HasPlugin(_)) | Err(_) => Vec::new(),
     };
+    // A plugin that does not find the program does nothing: entries that name its place do.
+    notes.extend(plugin.filter(|_| !finds_us).map(|file| Note::PluginIdle { file }));
     Ok(Told { change, scope: Some(scope), became, notes, dry_run: work.dry_run })
 }
 

@@ -16,6 +16,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::knowledge;
 use crate::lines::Lines;
 use crate::recorder::Recorder;
+use crate::removed;
 use crate::summary::Summary;
 use crate::ui::{self, Ui};
 
@@ -99,7 +100,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ReplayArgs) -> Result<Exi
 /// How much was recorded.
 fn told(recorded: u64, known: u64, lang: Lang) -> String {
     let mut text = match lang {
-        Lang::En => format!("recorded: {recorded} calls"),
+        Lang::En => format!("recorded: {}", removed::counted(recorded, ["call", "calls"])),
         Lang::Zh => format!("已记录 {recorded} 次调用"),
     };
     if known > 0 {

@@ -18,7 +18,7 @@ use crate::agents::{
 use crate::editing::Ledger;
 use crate::plain;
 use crate::post::TO_SAY_SO;
-use crate::program_file::is_program;
+use crate::program_file::{first_in, is_program, search_path};
 use crate::settings::Protect;
 
 /// The line of our plugin for Claude Code, which finds the program on PATH.
@@ -46,6 +46,22 @@ impl Doctor<'_> {
         if connected.is_empty() && plugin.is_none() {
             return self.not_connected(places, agent, ledger);
         }
+        let finds_us = first_in(&search_path(), "unstuck").is_some();
+        if let Some(file) = plugin.as_ref().filter(|_| !finds_us) {
+            let what = self.say(
+                format!("the plugin ({}) finds no `unstuck` on PATH and does nothing", shown(file)),
+                format!("插件（{}）在 PATH 中找不到 `unstuck`，不起作用", shown(file)),
+            );
+            let todo = self.say(
+                format!("put `unstuck` on PATH, or disable the plugin and run `unstuck install {about}`"),
+                format!("请将 `unstuck` 放入 PATH，或停用插件并运行 `unstuck install {about}`"),
+            );
+            match connected.is_empty() {
+                true => self.fail(about, "plugin", what, todo),
+                false => self.warn(about, "plugin", what, todo),
+            }
+        }
+        let plugin = plugin.filter(|_| finds_us);
         if let (Some(plugin), Some(file)) = (&plugin, connected.first().map(|connected| &connected.file)) {
             let (plugin, file) = (shown(plugin), shown(file));
             let what = self.say(
@@ -77,6 +93,9 @@ impl Doctor<'_> {
         }
         for line in lines {
             self.try_line(about, &line, agent.host, &format!("unstuck install {about}"));
+        }
+        if connected.is_empty() && plugin.is_none() {
+            return;
         }
         let in_plugin = plugin.iter().flat_map(|_| agent.events_of(&version).0).map(|event| event.name);
         let in_files = connected.iter().flat_map(|each| &each.entries).map(|entry| entry.event.as_str());

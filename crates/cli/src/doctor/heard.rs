@@ -111,14 +111,14 @@ impl Doctor<'_> {
         if before >= PROOF && after == 0 {
             let names = registered.names(Tells::After);
             let what = self.say(
-                format!("{before} calls were asked for, but no result was ever heard: {names} is silent"),
+                format!("{before} calls were asked for, but no result was ever heard; silent: {names}"),
                 format!("请求了 {before} 次调用，但从未收到结果：{names} 没有消息"),
             );
             self.silent(about, what);
         } else if after >= PROOF && before == 0 {
             let names = registered.names(Tells::Before);
             let what = self.say(
-                format!("{after} results were heard, but no call before it ran: {names} is silent, so nothing can be refused"),
+                format!("{after} results were heard, but no call before it ran, so nothing can be refused; silent: {names}"),
                 format!("收到 {after} 个结果，但从未在调用前收到消息：{names} 没有消息，因此无法拒绝任何调用"),
             );
             self.silent(about, what);
@@ -171,7 +171,7 @@ impl Doctor<'_> {
     fn silent_since(&mut self, about: &str, names: &str, since: u64) {
         let since = moment::format_utc(since);
         let what = self.say(
-            format!("{names} has been silent since {since}, while others were heard"),
+            format!("silent since {since}, while others were heard: {names}"),
             format!("{names} 自 {since} 起没有消息，而其他事件仍有"),
         );
         self.silent(about, what);

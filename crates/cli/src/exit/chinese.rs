@@ -10,7 +10,7 @@ use super::{CommandError, NoPlace};
 
 pub(super) fn command_error(error: &CommandError) -> String {
     match error {
-        CommandError::NothingToRead => "没有可诊断的内容：标准输入是终端".to_owned(),
+        CommandError::NothingToRead => "没有可读取的内容：标准输入是终端".to_owned(),
         CommandError::NoSuchRule { id, .. } => format!("没有名为 {id} 的规则"),
         CommandError::NoSuchKind { kind, .. } => format!("没有名为 {kind} 的类别"),
         CommandError::NoSuchSetting { name, .. } => format!("没有名为 {name} 的设置"),

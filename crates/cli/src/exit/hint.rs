@@ -17,8 +17,8 @@ impl CommandError {
         };
         match self {
             CommandError::NothingToRead => say(
-                "pipe a failed command's output in, or run the command: `unstuck diagnose -- cargo build`",
-                "用管道传入失败命令的输出，或直接运行命令：`unstuck diagnose -- cargo build`",
+                "name a file, pipe something in, or run a command: `unstuck diagnose -- cargo build`",
+                "指定一个文件，用管道传入内容，或直接运行命令：`unstuck diagnose -- cargo build`",
             ),
             CommandError::NoSuchRule { nearest, .. } => {
                 Some(or_all(lang, nearest, "`unstuck rules list` shows all", "`unstuck rules list` 列出全部"))

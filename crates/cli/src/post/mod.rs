@@ -73,12 +73,14 @@ struct Told {
     rewrite: Option<Rewrite>,
     /// What is said of a call whose files could not be saved, or not all of them.
     unprotected: Option<Reply>,
+    /// The result itself holds what we have to say of it.
+    is_explained: bool,
 }
 
 impl Told {
     /// Something of which there is nothing more to tell than what was recorded.
     fn only(answer: Answer) -> Told {
-        Told { answer, report: None, rewrite: None, unprotected: None }
+        Told { answer, report: None, rewrite: None, unprotected: None, is_explained: false }
     }
 }
 
@@ -178,6 +180,7 @@ impl<'a> Post<'a> {
 
     fn finished(&mut self, letter: &Letter, who: Who, finished: &Finished, now: u64) -> Told {
         let mut finished = finished.clone();
+        let is_explained = finished.take_out_our_account();
         if let Some(code) = left_out_code(letter, &finished) {
             codex::tell(&mut finished, code);
         }
@@ -215,7 +218,7 @@ impl<'a> Post<'a> {
         if self.tool_errors && (report.is_some() || self.desk.keeper.has_tool_errors(&session)) {
             self.write_tool_errors(&session);
         }
-        Told { report, ..Told::only(answer) }
+        Told { report, is_explained, ..Told::only(answer) }
     }
 
     fn rule(&mut self, who: Who, key: &str, ruling: Ruling, now: u64) -> Answer {

@@ -56,7 +56,8 @@ impl Post<'_> {
         }
         let said = told.answer.said;
         if said.mode == Mode::Shadow {
-            return Reply::Silent;
+            // Where nothing can be recorded the mode is not known, and whether the warning is given was settled before.
+            return tell(warning.into_iter().collect(), String::new());
         }
         let lang = self.desk.lang;
         let mut facts: Vec<String> =
@@ -81,6 +82,8 @@ impl Post<'_> {
                     let (reason, table) = (said.text.unwrap_or_default(), said.table.unwrap_or_default());
                     return Reply::Halt { reason, table };
                 }
+                // The proxy around the server has told the model already.
+                Some(_) | None if told.is_explained => {}
                 Some(_) | None => {
                     facts.extend(said.text);
                     table = said.table.unwrap_or_default();

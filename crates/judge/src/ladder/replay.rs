@@ -1,9 +1,9 @@
 //! A recorded run, judged call by call: what would have been said before each call and with each result.
 
 use super::see;
-use super::sight::{Moment, Print, Round};
+use super::sight::{Moment, Print, Round, Upshot};
 use super::{Decision, Event, Key, Rung, Settings, Standing, step};
-use crate::call::Observation;
+use crate::call::{Observation, Outcome};
 use crate::diagnose::Rules;
 use crate::kind::Kind;
 
@@ -35,6 +35,8 @@ pub struct Judged {
     pub kind: Kind,
     /// The rule that named the cause; empty where none did.
     pub rule: String,
+    /// It was refused when it was recorded, by us or by somebody else, and so did not run.
+    pub never_ran: bool,
 }
 
 impl Judged {
@@ -80,6 +82,8 @@ impl<'a> Replay<'a> {
         let diagnosis = self.rules.diagnose(&recorded.observation);
         let ending = see::ending(&sight, &recorded.observation, &diagnosis, recorded.said_ok);
         let after = step(self.settings, &mut self.standing, Event::Ended(&sight, &ending, moment));
-        Judged { before, after, kind: diagnosis.kind, rule: diagnosis.rule }
+        let never_ran =
+            ending.upshot == Upshot::OurDenial || recorded.observation.outcome == Outcome::Denied;
+        Judged { before, after, kind: diagnosis.kind, rule: diagnosis.rule, never_ran }
     }
 }

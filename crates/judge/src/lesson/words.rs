@@ -85,7 +85,10 @@ pub fn how(fix: &Fix, lang: Lang) -> String {
 fn step(deed: &Deed, lang: Lang) -> String {
     match (deed, lang) {
         (Deed::Ran { line }, _) => quoted(line),
-        (Deed::Edited { file, lines }, Lang::En) => format!("an edit of {} ({lines} lines)", quoted(file)),
+        (Deed::Edited { file, lines }, Lang::En) => {
+            let unit = if *lines == 1 { "line" } else { "lines" };
+            format!("an edit of {} ({lines} {unit})", quoted(file))
+        }
         (Deed::Edited { file, lines }, Lang::Zh) => format!("修改 {}（{lines} 行）", quoted(file)),
         (Deed::Called { tool, target }, Lang::En) => {
             format!("a call of {}", quoted(&format!("{tool} {target}")))

@@ -28,7 +28,7 @@ pub use stored_fix::{fix_from_json, fix_to_json};
 pub(crate) const TABLES: &str = include_str!("tables.sql");
 
 /// What is asked of unstuck itself teaches nothing of anything else.
-const OUR_TOOLS: &str = "mcp__unstuck__";
+pub(crate) const OUR_TOOLS: &str = "mcp__unstuck__";
 /// So many open failures of a session are looked at when a call goes well.
 const OPEN_FAILURES: u32 = 8;
 /// So many calls between a failure and its end are looked at.

@@ -22,6 +22,7 @@ use unstuck_judge::ladder::words::WayToWait;
 use unstuck_judge::{Call, Observation, Outcome, vocabulary};
 
 use crate::json::WireError;
+use crate::mcp;
 pub(crate) use kin::is_shell;
 
 /// What the session is called where nobody says.
@@ -172,6 +173,30 @@ pub struct Finished {
     pub runs_on: bool,
     /// Did the user speak just before it?
     pub new_user_turn: bool,
+}
+
+impl Finished {
+    /// Takes out what we said of the failure ourselves, as the proxy around a server of tools does, so that it is neither read
+    /// as the server's words nor said again. Was there something?
+    pub fn take_out_our_account(&mut self) -> bool {
+        let seen = &mut self.observation;
+        let outputs = [&mut seen.stdout, &mut seen.stderr, &mut seen.merged];
+        outputs.into_iter().map(take_out_account).fold(false, |any, found| any || found)
+    }
+}
+
+/// Takes our account of a failure out of an output, as long as something else is left in it.
+fn take_out_account(output: &mut Vec<u8>) -> bool {
+    let is_ours = |line: &&[u8]| mcp::is_our_account(line);
+    let lines: Vec<&[u8]> = output.split(|byte| *byte == b'\n').collect();
+    if !lines.iter().any(is_ours) {
+        return false;
+    }
+    let rest = lines.into_iter().filter(|line| !is_ours(line)).collect::<Vec<_>>().join(&b'\n');
+    if !rest.trim_ascii().is_empty() {
+        *output = rest;
+    }
+    true
 }
 
 /// How a session begins.

@@ -31,7 +31,7 @@ pub use said::{ErrorCode, answered, cancelled, failed, notified, progress, reque
 pub use session::{session_field, session_in};
 pub use tool_call::ToolCall;
 pub use tool_list::{Hints, ListedTool, ToolList};
-pub use tool_result::{Addition, RpcError, ToolResult, added, tells_failure};
+pub use tool_result::{Addition, RpcError, ToolResult, added, is_our_account, tells_failure};
 
 /// The first revision of the protocol without a handshake.
 pub const FIRST_STATELESS: &str = "2026-07-28";

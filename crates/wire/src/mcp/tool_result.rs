@@ -32,6 +32,17 @@ pub fn tells_failure(words: &str) -> bool {
     fields.is_some_and(|fields| ["success", "ok"].iter().any(|name| fields.truth(name) == Some(false)))
 }
 
+/// Is a line the account of a failure that the proxy gives beside a server's own words?
+pub fn is_our_account(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    if !line.starts_with(b"{\"") || line.len() > READ_MAX {
+        return false;
+    }
+    let account: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+    account.get("ok") == Some(&Value::Bool(false))
+        && ["error", "errorType", "retryable", "recommendations"].iter().all(|name| account.get(name).is_some())
+}
+
 #[derive(Deserialize)]
 struct WireBlock<'a> {
     #[serde(borrow)]
