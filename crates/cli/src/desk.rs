@@ -1,7 +1,6 @@
 //! The desk behind every door: what happened is judged and cleaned here, and handed down to the store. Doors differ only in
 //! how they read what comes in and how they say what goes out.
 
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +8,6 @@ use std::time::Duration;
 use unstuck_judge::ladder::Upshot;
 use unstuck_judge::nature::Nature;
 use unstuck_judge::retry::Draw;
-use unstuck_judge::shell;
 use unstuck_judge::{Call, Condition, Diagnosis, Lang, Observation, Rules};
 use unstuck_store::{
     Advocate, Answer, Asked, Bounds, Ended, Entry, Keeper, Kept, OwnAttempts, Resend, Series, Told, Who,
@@ -147,9 +145,16 @@ impl Desk<'_> {
         };
         let rewriter = self.rewriter.as_ref().filter(|_| ended.finding.is_some());
         let proposed = rewriter.and_then(|rewriter| rewriter.propose(call, because, result.folder));
-        let mut known: Vec<String> = proposed.map(|(rewrite, _)| rewrite.text(self.lang)).into_iter().collect();
-        known.extend(rewriter.and_then(|rewriter| self.right_place(&ended, call, result.folder, rewriter)));
-        ended.advise(self.cleaner, &known, &report);
+        let mut known: Vec<String> =
+            proposed.map(|(rewrite, _)| rewrite.text(self.lang)).into_iter().collect();
+        match rewriter.and_then(|rewriter| self.right_place(&ended, call, result.folder, rewriter)) {
+            // Nobody has to search for what was found.
+            Some(place) => {
+                known.push(place);
+                ended.advise(self.cleaner, &known, &[]);
+            }
+            None => ended.advise(self.cleaner, &known, &report.recommendations),
+        }
         (ended, report)
     }
 
@@ -157,9 +162,7 @@ impl Desk<'_> {
     fn right_place(&self, ended: &Ended, call: &Call, folder: &str, rewriter: &Rewriter) -> Option<String> {
         let Upshot::Failed(fault) = &ended.ending().upshot else { return None };
         let Condition::NoPath(missing) = &fault.condition else { return None };
-        let goes_elsewhere = |line: &str| line.split_whitespace().any(|word| word == "cd" || word == "pushd");
-        let is_plain = !shell::line(call).is_some_and(|line| goes_elsewhere(&line));
-        same_name::told(missing, Path::new(folder), rewriter.home.as_deref(), is_plain, self.lang)
+        same_name::told(missing, call, folder, rewriter.home.as_deref(), self.lang)
     }
 
     /// Anything that happened.

@@ -60,7 +60,9 @@ fn in_short(fix: &Fix, lang: Lang) -> String {
 pub(crate) fn steps(fix: &Fix, lang: Lang) -> Vec<String> {
     let deed = |deed: &Deed| match (deed, lang) {
         (Deed::Ran { line }, _) => line.clone(),
-        (Deed::Edited { file, lines }, Lang::En) => format!("(edit of {file}, {lines} {})", if *lines == 1 { "line" } else { "lines" }),
+        (Deed::Edited { file, lines }, Lang::En) => {
+            format!("(edit of {file}, {lines} {})", if *lines == 1 { "line" } else { "lines" })
+        }
         (Deed::Edited { file, lines }, Lang::Zh) => format!("（修改 {file}，{lines} 行）"),
         (Deed::Called { tool, target }, Lang::En) => format!("(call of {tool} {target})"),
         (Deed::Called { tool, target }, Lang::Zh) => format!("（调用 {tool} {target}）"),

@@ -11,7 +11,7 @@ pub(crate) fn nearest<'n>(written: &str, names: impl Iterator<Item = &'n str>) -
 /// Is it the beginning of the name, or is most of it the same?
 fn is_close(written: &str, name: &str) -> bool {
     let longest = written.chars().count().max(name.chars().count());
-    name.starts_with(written) || strsim::levenshtein(written, name) * 5 <= longest * 2
+    name.starts_with(written) || strsim::osa_distance(written, name) * 5 <= longest * 2
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use unstuck_judge::Lang;
+use unstuck_judge::{Call, Lang, shell};
 
 use crate::newer;
 use crate::outside;
@@ -19,16 +19,25 @@ const PLACES: usize = 3;
 /// A longer path is named nowhere.
 const LONGEST: usize = 120;
 
-/// Says where something of the name of `missing` lies, if that is only in a few places. `is_plain` where the call runs in
-/// `folder` and nowhere else: then short paths are right.
-pub(crate) fn told(missing: &str, folder: &Path, home: Option<&Path>, is_plain: bool, lang: Lang) -> Option<String> {
+/// Says where something of the name of `missing` lies that a call in `folder` looked for, if that is only in a few places.
+pub(crate) fn told(
+    missing: &str,
+    call: &Call,
+    folder: &str,
+    home: Option<&Path>,
+    lang: Lang,
+) -> Option<String> {
+    let folder = Path::new(folder);
     let name = Path::new(missing).file_name()?.to_str().filter(|name| is_name(name))?;
     let root = outside::project_of(folder);
     // A home, or the whole machine, is no project.
     if !folder.is_absolute() || root.parent().is_none() || home == Some(&*root) {
         return None;
     }
-    let short = is_plain && !Path::new(missing).is_absolute();
+    // From another folder than this one a short path would lead elsewhere.
+    let goes_elsewhere = |line: &str| line.split_whitespace().any(|word| word == "cd" || word == "pushd");
+    let stays = !shell::line(call).is_some_and(|line| goes_elsewhere(&line));
+    let short = stays && !Path::new(missing).is_absolute();
     let mut places = places_of(name, &root)?;
     places.sort();
     let shown: Vec<String> = places
@@ -84,14 +93,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(files: &[&str], missing: &str, is_plain: bool, expected: Option<&str>) {
+    fn check(files: &[&str], missing: &str, line: &str, expected: Option<&str>) {
         let root = tempfile::tempdir().unwrap();
         for file in files {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         }
-        let said = told(missing, root.path(), None, is_plain, Lang::En);
+        let said = told(missing, &Call::shell(line), root.path().to_str().unwrap(), None, Lang::En);
         let expected = expected.map(|text| text.replace("ROOT", root.path().to_str().unwrap()));
         assert_eq!(said, expected, "{missing}");
     }
@@ -99,17 +108,17 @@ mod tests {
     #[test]
     fn a_file_that_lies_elsewhere_in_the_project_is_named() {
         let files = ["app/core.py", "app/other.py", "node_modules/x/core.py", ".git/core.py"];
-        check(&files, "src/core.py", true, Some("`core.py` is at `app/core.py`."));
-        check(&files, "/elsewhere/core.py", true, Some("`core.py` is at `ROOT/app/core.py`."));
-        check(&files, "src/core.py", false, Some("`core.py` is at `ROOT/app/core.py`."));
-        check(&files, "src/missing.py", true, None);
-        check(&files, "src/core*.py", true, None);
+        check(&files, "src/core.py", "cat src/core.py", Some("`core.py` is at `app/core.py`."));
+        check(&files, "/w/core.py", "cat /w/core.py", Some("`core.py` is at `ROOT/app/core.py`."));
+        check(&files, "core.py", "cd src && cat core.py", Some("`core.py` is at `ROOT/app/core.py`."));
+        check(&files, "src/missing.py", "cat src/missing.py", None);
+        check(&files, "src/core*.py", "cat src/core*.py", None);
     }
 
     #[test]
     fn of_many_places_none_is_named() {
         let files = ["a/mod.rs", "b/mod.rs", "c/mod.rs", "d/mod.rs"];
-        check(&files, "x/mod.rs", true, None);
-        check(&files[..2], "x/mod.rs", true, Some("`mod.rs` is at `a/mod.rs` and at `b/mod.rs`."));
+        check(&files, "x/mod.rs", "cat x/mod.rs", None);
+        check(&files[..2], "x/mod.rs", "cat x/mod.rs", Some("`mod.rs` is at `a/mod.rs` and at `b/mod.rs`."));
     }
 }

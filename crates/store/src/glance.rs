@@ -20,6 +20,8 @@ pub struct Glance {
     pub hints: u64,
     /// Those that were refused.
     pub denials: u64,
+    /// Those of them that a later success proved wrong.
+    pub false_alarms: u64,
     /// Faults of our own.
     pub own_faults: u64,
 }
@@ -69,7 +71,8 @@ impl Store {
         let read = || -> Result<Glance, rusqlite::Error> {
             let sql = "SELECT count(*), coalesce(sum(state = 'failed'), 0),
                               coalesce(sum(rung_after IN ('note', 'hint', 'insist') OR rung_before IN ('hint', 'insist')), 0),
-                              coalesce(sum(state = 'denied' AND charge IS NOT NULL), 0)
+                              coalesce(sum(state = 'denied' AND charge IS NOT NULL), 0),
+                              coalesce(sum(false_alarm), 0)
                        FROM call WHERE ended_at >= ?1";
             let glance = self.connection.query_row(sql, [since], |row| {
                 Ok(Glance {
@@ -77,6 +80,7 @@ impl Store {
                     failed: number(row, 1)?,
                     hints: number(row, 2)?,
                     denials: number(row, 3)?,
+                    false_alarms: number(row, 4)?,
                     ..Glance::default()
                 })
             })?;
@@ -191,10 +195,11 @@ mod tests {
             sample.call(&Call { session, state, rung_before, asked_at, ..Call::default() });
         }
         sample.sql("UPDATE call SET ended_at = asked_at WHERE state = 'denied'");
-        sample.sql("UPDATE call SET charge = 'some.rule' WHERE rung_before = 'deny'");
+        sample.sql("UPDATE call SET charge = 'some.rule', false_alarm = 1 WHERE rung_before = 'deny'");
         fault(&sample, 500, "old");
         fault(&sample, 2500, "new");
-        let expected = Glance { sessions: 1, calls: 4, failed: 1, hints: 1, denials: 1, own_faults: 1 };
+        let expected =
+            Glance { sessions: 1, calls: 4, failed: 1, hints: 1, denials: 1, false_alarms: 1, own_faults: 1 };
         assert_eq!(sample.store.glance(2000).unwrap(), expected);
         assert_eq!(sample.store.glance(9000).unwrap(), Glance::default());
     }

@@ -115,14 +115,14 @@ impl Ended {
         }
     }
 
-    /// Adds sentences that may help: `first` those of whoever knows the call, then those of the rules.
+    /// Adds sentences that may help: `first` those of whoever knows the call, then those of the `rules`.
     pub fn advise<'a>(
         &mut self,
         cleaner: &Cleaner,
         first: impl IntoIterator<Item = &'a String>,
-        report: &'a Report,
+        rules: &'a [String],
     ) {
-        let sentences = first.into_iter().chain(report.recommendations.iter().take(ADVICE));
+        let sentences = first.into_iter().chain(rules.iter().take(ADVICE));
         self.advice = sentences.map(|sentence| cleaner.line(sentence, ADVICE_MAX)).collect();
     }
 }

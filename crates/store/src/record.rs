@@ -343,6 +343,10 @@ impl Clerk<'_> {
         if is_rewritten {
             self.step(session, Event::StillFails(&self.asked_sight(found)?))?;
         }
+        if asks_us(asked) && said.stance == Stance::Go {
+            // Our own words explain themselves.
+            said.text = None;
+        }
         if self.late {
             // Nobody hears it any more.
             said.decision = None;

@@ -80,6 +80,7 @@ struct WireGlance {
     failed: u64,
     hints: u64,
     denials: u64,
+    false_alarms: u64,
     own_faults: u64,
 }
 
@@ -158,7 +159,7 @@ impl From<SafeSeen> for WireVault {
 
 impl<'a> From<&'a Seen> for WireSeen<'a> {
     fn from(seen: &'a Seen) -> WireSeen<'a> {
-        let Glance { sessions, calls, failed, hints, denials, own_faults } = seen.today;
+        let Glance { sessions, calls, failed, hints, denials, false_alarms, own_faults } = seen.today;
         let agents = seen.hosts.iter().map(|host| WireHost {
             agent: &host.host,
             sessions: host.sessions,
@@ -168,7 +169,7 @@ impl<'a> From<&'a Seen> for WireSeen<'a> {
         WireSeen {
             bytes: seen.size.database + seen.size.log,
             spool_bytes: seen.size.spool,
-            today: WireGlance { sessions, calls, failed, hints, denials, own_faults },
+            today: WireGlance { sessions, calls, failed, hints, denials, false_alarms, own_faults },
             agents: agents.collect(),
         }
     }
@@ -265,6 +266,12 @@ fn today(today: &Glance, lang: Lang) -> String {
             today.sessions, today.calls, today.failed, today.hints, today.denials
         ),
     };
+    if today.false_alarms > 0 {
+        text += &match lang {
+            Lang::En => format!(" ({} proven wrong)", today.false_alarms),
+            Lang::Zh => format!("（其中 {} 次被证明有误）", today.false_alarms),
+        };
+    }
     if today.own_faults > 0 {
         text += &match lang {
             Lang::En => {

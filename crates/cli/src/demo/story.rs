@@ -113,8 +113,8 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         name: "diagnosis",
         title: ["What cannot work is not tried twice", "不可能成功的，不试第二次"],
         lesson: [
-            "A program is missing. The agent is told so at once, and repeats the call all the same.",
-            "缺少一个程序。智能体立刻得知原因，却仍然重复调用。",
+            "A program is missing. The agent is told so at once, and repeats the call all the same; a look shows that it is still missing.",
+            "缺少一个程序。智能体立刻得知原因，却仍然重复调用；查看之后确认它仍然缺失。",
         ],
         prompt: "draw the report",
         files: &[("report.sh", "#!/bin/sh\necho run >> report.runs\nplotwright sales.csv\n")],
@@ -236,8 +236,8 @@ pub(crate) const CHAPTERS: &[Chapter] = &[
         name: "lost-result",
         title: ["A result that never came", "没有等到的结果"],
         lesson: [
-            "The agent is killed in the middle of a call. When it goes on, it is told what may be half done.",
-            "智能体在调用中途被杀死。恢复之后，它会得知哪件事可能只做了一半。",
+            "The agent is killed in the middle of a call. When it goes on, it is told which call never had a result.",
+            "智能体在调用中途被杀死。恢复之后，它会得知哪个调用一直没有结果。",
         ],
         prompt: "move the data",
         files: &[("migrate.sh", "#!/bin/sh\necho 'table 1 of 3' >> migrate.done\nsleep 20\n")],

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Rewrite;
-use unstuck_judge::{Call, Lang, Need, fingerprint, rewrite};
+use unstuck_judge::{Call, Condition, Lang, Need, fingerprint, rewrite};
 use unstuck_store::{Advocate, Checked, Failed, Proposal, Rewritten, Stands};
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::hook::Honours;
@@ -14,6 +14,7 @@ use unstuck_wire::hook::Honours;
 use super::reply;
 use crate::outside;
 use crate::rewriter::{Because, Rewriter};
+use crate::same_name;
 use crate::settings::RewriteMode;
 
 /// Speaks for one call.
@@ -43,6 +44,12 @@ impl Advocate for Defence<'_> {
 
     /// Where the person wants it and the program heeds it, other words run in place of the call.
     fn proposal(&self, reason: &Reason) -> Option<Proposal> {
+        if let (Condition::NoPath(missing), true) = (&reason.condition, self.is_live) {
+            let place = same_name::told(missing, self.call, &self.folder, self.home, self.lang);
+            if let Some(place) = place {
+                return Some(Proposal::Say(self.cleaner.line(&place, 300)));
+            }
+        }
         let (rewrite, mode) =
             self.rewriter.as_ref()?.propose(self.call, Because::of(reason), &self.folder)?;
         if mode != RewriteMode::Auto || !self.honours.rewrite {

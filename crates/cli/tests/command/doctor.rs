@@ -289,10 +289,17 @@ fn what_is_set_against_us_is_found() {
         &world,
         &["claude"],
         "claude",
-        "twice",
+        "plugin",
         "warning",
-        &["every event is told twice", "`unstuck uninstall claude`"],
+        &["finds no `unstuck` on PATH", "put `unstuck` on PATH"],
     );
+    let ours = Path::new(env!("CARGO_BIN_EXE_unstuck")).parent().unwrap();
+    let mut command = world.command(&["doctor", "--json", "claude"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", ours.display()));
+    let said = Said::by(command.spawn().unwrap());
+    for words in ["every event is told twice", "`unstuck uninstall claude`"] {
+        assert!(said.stdout().contains(words), "{words}: {said}");
+    }
 }
 
 #[test]
@@ -349,7 +356,7 @@ fn an_event_that_never_comes_is_found() {
         "claude",
         "silent",
         "warning",
-        &["PreToolUse is silent, so nothing can be refused"],
+        &["so nothing can be refused; silent: PreToolUse"],
     );
     check(&world, &["claude"], "unstuck", "latency", "ok", &["our hooks take "]);
 }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::world::{Said, World, repository};
 
 fn before(key: &str, command: &str) -> Value {
-    json!({ "event": "before", "session": "s", "call_id": key, "tool": "Bash", "input": { "command": command } })
+    json!({
+        "event": "before", "session": "s", "call_id": key, "tool": "Bash", "input": { "command": command }, "cwd": "/nowhere",
+    })
 }
 
 fn after(key: &str, command: &str, code: i32, stderr: &str) -> Value {
@@ -55,7 +57,8 @@ fn an_agent_that_goes_on_all_the_same_is_halted_with_a_table() {
         .collect();
     assert!(answers.contains(&"\"halt\"".to_owned()), "{answers:?}");
     let halted = tell(&world, &before("z", "frob"));
-    assert!(halted["table"].as_str().unwrap().contains("Attempt: `frob`"), "{halted}");
+    let table = halted["table"].as_str().unwrap();
+    assert!(table.contains("frob: command not found⟧\nAttempt: `frob`"), "{halted}");
 }
 
 #[test]

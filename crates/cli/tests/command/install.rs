@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -256,7 +257,20 @@ fn the_plugin_and_the_installer_tell_of_the_same_events() {
     let line = commands(&world.parsed(SETTINGS), "PreToolUse").remove(0);
     let from_path = "unstuck hook claude 2>/dev/null || :";
     let installed = world.parsed(SETTINGS)["hooks"].to_string().replace(&line, from_path);
-    assert_eq!(read("plugin/hooks/hooks.json")["hooks"].to_string(), installed);
+    let mut hooks = read("plugin/hooks/hooks.json")["hooks"].clone();
+    let missing = hooks["SessionStart"].as_array_mut().unwrap().remove(1);
+    assert_eq!(hooks.to_string(), installed);
+    // Where the program is missing, the person is told so.
+    let line = missing["hooks"][0]["command"].as_str().unwrap();
+    let told = |path: &Path| -> String {
+        let said =
+            Command::new("/bin/sh").args(["-c", line]).env("PATH", path).output().unwrap();
+        String::from_utf8(said.stdout).unwrap()
+    };
+    let said: Value = serde_json::from_str(&told(&world.path("nowhere"))).unwrap();
+    assert!(said["systemMessage"].as_str().unwrap().contains("unstuck install claude"), "{said}");
+    let ours = Path::new(env!("CARGO_BIN_EXE_unstuck")).parent().unwrap();
+    assert_eq!(told(ours), "");
     let plugin = read("plugin/.claude-plugin/plugin.json");
     let market = read(".claude-plugin/marketplace.json");
     assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
@@ -270,9 +284,15 @@ fn the_plugin_and_the_installer_tell_of_the_same_events() {
 fn with_the_plugin_active_nothing_is_written() {
     let settings = r#"{"enabledPlugins": {"unstuck@unstuck": true}}"#;
     let world = World::with_claude(settings);
-    let said = world.installs(&["install", "claude"]);
+    let ours = Path::new(env!("CARGO_BIN_EXE_unstuck")).parent().unwrap();
+    let path = format!("{}:{}:/usr/bin:/bin", ours.display(), world.path("bin").display());
+    let said = Said::by(world.installer(&["install", "claude"]).env("PATH", path).spawn().unwrap());
     assert!(said.exit == 0 && said.stdout().contains("the plugin is active already"), "{said}");
     assert_eq!(world.text(SETTINGS), settings);
+    // A plugin that finds no program does nothing: then the entries are written, and that is said.
+    let said = world.installs(&["install", "claude", "--json"]).json();
+    assert_eq!(said["status"], "installed", "{said}");
+    assert!(said["notes"].as_array().unwrap().iter().any(|note| note["note"] == "plugin_idle"), "{said}");
     for inactive in [
         r#"{"enabledPlugins": {"unstuck@unstuck": false}}"#,
         r#"{"enabledPlugins": {"not-unstuck@x": true}}"#,

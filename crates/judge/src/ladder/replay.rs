@@ -82,8 +82,7 @@ impl<'a> Replay<'a> {
         let diagnosis = self.rules.diagnose(&recorded.observation);
         let ending = see::ending(&sight, &recorded.observation, &diagnosis, recorded.said_ok);
         let after = step(self.settings, &mut self.standing, Event::Ended(&sight, &ending, moment));
-        let never_ran =
-            ending.upshot == Upshot::OurDenial || recorded.observation.outcome == Outcome::Denied;
+        let never_ran = ending.upshot == Upshot::OurDenial || recorded.observation.outcome == Outcome::Denied;
         Judged { before, after, kind: diagnosis.kind, rule: diagnosis.rule, never_ran }
     }
 }

@@ -40,7 +40,9 @@ pub fn is_our_account(line: &[u8]) -> bool {
     }
     let account: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
     account.get("ok") == Some(&Value::Bool(false))
-        && ["error", "errorType", "retryable", "recommendations"].iter().all(|name| account.get(name).is_some())
+        && ["error", "errorType", "retryable", "recommendations"]
+            .iter()
+            .all(|name| account.get(name).is_some())
 }
 
 #[derive(Deserialize)]
