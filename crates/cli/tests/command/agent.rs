@@ -1,6 +1,8 @@
 //! An agent at work: its calls reach the store as they do in life, through `unstuck hook generic`.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -36,7 +38,7 @@ impl Work<'_> {
     fn before(&self) -> Value {
         let mut payload = json!({
             "event": "before", "session": self.session, "call_id": self.key, "tool": "Bash",
-            "input": { "command": self.command },
+            "input": { "command": self.command }, "cwd": "/nowhere",
         });
         if let Some(at) = self.at {
             payload["at"] = Value::from(at);
@@ -77,5 +79,11 @@ pub(crate) fn work(world: &World, calls: &[Work<'_>]) {
 }
 
 pub(crate) fn hook(world: &World, payloads: &str) -> Said {
-    world.run(&["hook", "generic"], payloads)
+    // No program is there: what is told to be missing is missing.
+    let mut child = world.command(&["hook", "generic"]).env("PATH", "/nowhere").spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || pipe.write_all(payloads.as_bytes()).ok());
+        Said::by(child)
+    })
 }

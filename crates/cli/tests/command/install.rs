@@ -263,8 +263,7 @@ fn the_plugin_and_the_installer_tell_of_the_same_events() {
     // Where the program is missing, the person is told so.
     let line = missing["hooks"][0]["command"].as_str().unwrap();
     let told = |path: &Path| -> String {
-        let said =
-            Command::new("/bin/sh").args(["-c", line]).env("PATH", path).output().unwrap();
+        let said = Command::new("/bin/sh").args(["-c", line]).env("PATH", path).output().unwrap();
         String::from_utf8(said.stdout).unwrap()
     };
     let said: Value = serde_json::from_str(&told(&world.path("nowhere"))).unwrap();

@@ -135,17 +135,33 @@ fn a_person_reads_what_failed_what_would_have_been_stopped_and_the_time_it_took(
     runs: 1, calls: 4, failed: 3 (75 %)
           3  command_not_found  the program does not exist here
     unstuck would have said
-          1  failures explained with their first result
+          1  explanations of a failure with its first result
           0  hints that a call was repeating itself
-          2  calls refused before they ran again
+          2  refusals of a call before it ran again
           2  of these failed once more in the recording
-          0  runs halted for a person to decide
+          0  stops of a run for a person to decide
+    this assumes that nothing else changed between the calls: a live refusal looks first at what the failure named
     time: 2 min of 2 min went into calls that would have been refused
     failed most often
           3  frobnicate                                                   command_not_found
     lines that could not be read: 1
     --- exit 0
     ");
+}
+
+#[test]
+fn what_was_refused_in_the_recording_did_not_fail() {
+    let refused =
+        "Blocked by unstuck: the program does not exist here: ⟦bash: frobnicate: command not found⟧.";
+    let calls = [missing_program("t", 1), vec![call("t", 1, "frobnicate --all", 1, refused)]].concat();
+    let said = World::empty().run(&["replay"], lines(&calls));
+    assert!(
+        said.stdout().starts_with(
+            "runs: 1, calls: 2, failed: 1 (50 %)\nrefused in the recording, so they did not run: 1\n"
+        ),
+        "{said}"
+    );
+    assert!(said.stdout().contains("      0  of these failed once more in the recording"), "{said}");
 }
 
 #[test]
