@@ -344,7 +344,7 @@ fn an_event_that_never_comes_is_found() {
         "claude",
         "silent",
         "warning",
-        &["10 calls were asked for, but no result was ever heard: PostToolUse, "],
+        &["10 calls were asked for, but no result was ever heard; silent: PostToolUse, "],
     );
     told(&world, "PostToolUse", 0);
     assert_eq!(findings(&world, &["claude"], "claude", "silent"), [""; 0]);
