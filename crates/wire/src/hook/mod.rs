@@ -181,7 +181,8 @@ impl Finished {
     pub fn take_out_our_account(&mut self) -> bool {
         let seen = &mut self.observation;
         let outputs = [&mut seen.stdout, &mut seen.stderr, &mut seen.merged];
-        outputs.into_iter().map(take_out_account).fold(false, |any, found| any || found)
+        // All three are looked through, whatever is found in the first.
+        outputs.into_iter().filter_map(|output| take_out_account(output).then_some(())).count() > 0
     }
 }
 
