@@ -322,7 +322,10 @@ impl Case<'_> {
         let subject = span.and_then(|span| subject_of(span).or_else(elsewhere));
         let row = rule.kind().row();
         let local = self.is_local(rule, evidence.as_ref());
-        let transient = rule.transient().unwrap_or(row.transient && !local);
+        let proof = self.proof(rule, span);
+        // What says that it went well, and is only suspected of the contrary, needs no repeat.
+        let went_well = proof == Proof::Suspected && self.outcome.said_ok() == Some(true);
+        let transient = rule.transient().unwrap_or(row.transient && !local) && !went_well;
         let fix_by = match (rule.fix_by(), row.fix_by) {
             (Some(said), _) => said,
             // What heals by waiting elsewhere needs a change here.
@@ -346,7 +349,7 @@ impl Case<'_> {
             effect: rule.effect(),
             hint: self.seen.hint.filter(|hint| transient && applies(*hint, rule.kind())),
             advice,
-            proof: self.proof(rule, span),
+            proof,
             is_elsewhere: rule.elsewhere(),
         }
     }
