@@ -96,7 +96,7 @@ impl Condition {
             | Kind::Crash
             | Kind::Logical
             | Kind::Unknown
-                if is_local =>
+                if is_local && !speaks_of_service(text) =>
             {
                 files()
             }
@@ -192,6 +192,24 @@ impl Condition {
             }
         }
     }
+}
+
+/// Did something not reach a service? It may be up by now, whatever else the failure is.
+fn speaks_of_service(text: &str) -> bool {
+    let words = [
+        "connection refused",
+        "econnrefused",
+        "connectionerror",
+        "connection error",
+        "failed to connect",
+        "could not connect",
+        "cannot connect",
+        "enotfound",
+        "name or service not known",
+        "temporary failure in name resolution",
+        "service unavailable",
+    ];
+    ends_of(text).into_iter().any(|part| says(part, &words))
 }
 
 /// May the thing that does not exist be another machine's, or a program's own: a page, a user, a database? Only a rule that
@@ -464,6 +482,10 @@ mod tests {
             ("python3 load.py", "psycopg2.OperationalError: FATAL:  database \"shop\" does not exist"),
             ("fetch http://localhost:3000/users/7", "fetch: 404 Not Found: no user 7"),
             ("db query", "db: no such database: shop"),
+            (
+                "pytest -q",
+                "E   requests.exceptions.ConnectionError: HTTPConnectionPool(host='localhost', port=8999)\nFAILED t.py::test_home\n1 failed in 0.03s",
+            ),
         ] {
             check(line, 1, prints, Condition::Unseen);
         }
