@@ -32,7 +32,7 @@ impl From<String> for Held {
 }
 
 /// The cheap ones first: most mistakes are found in the first minute.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "generated pages", run: || generate::check().map(Held::from) },
     Step { name: "requirements", run: || accept::check().map(Held::from) },

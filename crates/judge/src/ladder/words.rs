@@ -328,9 +328,7 @@ pub fn explains_itself(kind: Kind) -> bool {
 fn template(reason: &Reason, rung: Rung, lang: Lang) -> &'static str {
     let own = match rung {
         Rung::Note if passes(reason) => Some("passing.note"),
-        Rung::Hint | Rung::Insist if passes(reason) && is_attempt(reason.track) => {
-            Some("passing.hint")
-        }
+        Rung::Hint | Rung::Insist if passes(reason) && is_attempt(reason.track) => Some("passing.hint"),
         Rung::Note if explains_itself(reason.kind) => Some("plain.note"),
         Rung::Observe | Rung::Note | Rung::Hint | Rung::Insist | Rung::Deny | Rung::Halt => None,
     };

@@ -468,5 +468,8 @@ fn marks_of(row: &FileRule) -> u32 {
     let bits: u32 = bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
     let rank = u32::from(row.rank.unwrap_or(file::DEFAULT_RANK));
     let elsewhere = u32::from(row.elsewhere == Some(true)) << 7;
-    kind | elsewhere | rank << 8 | (place(&FIX_BY, &row.fix_by) | place(&EFFECT, &row.effect) << 4) << 16 | bits << 24
+    kind | elsewhere
+        | rank << 8
+        | (place(&FIX_BY, &row.fix_by) | place(&EFFECT, &row.effect) << 4) << 16
+        | bits << 24
 }

@@ -168,13 +168,8 @@ impl Memory {
         let Closing { printed, advice, took, at, .. } = closing;
         let (outcome, known) = (printed.outcome, printed.known());
         let observation = printed.of(&opening.call.call);
-<<<<<<< HEAD
         let (mut ended, mut report) = self.judged(&opening, &observation, known, Some((resend, took)), at);
         advice.go_with(&mut ended, &mut report, &self.cleaner);
-=======
-        let (mut ended, report) = self.judged(&opening, &observation, known, Some((resend, took)), at);
-        ended.advise(&self.cleaner, &advice, &report.recommendations);
->>>>>>> 4142efe (cli: tests of what is said after a prompt, a rejected dialog, a wrong path and a proxy; docs of what a refusal needs)
         let retry = desk.pull(&self.policy.retry, &opening, &ended);
         let failed = has_failed(&ended, &report, outcome);
         let state = match (failed, outcome) {

@@ -131,7 +131,7 @@ impl Advice {
         if self.is_all {
             report.recommendations.clear();
         }
-        ended.advise(cleaner, &self.sentences, report);
+        ended.advise(cleaner, &self.sentences, &report.recommendations);
     }
 }
 

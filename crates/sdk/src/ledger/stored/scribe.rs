@@ -170,11 +170,7 @@ impl Scribe {
             ended.doubt();
         }
         ended.tell_by_arguments(self.runs_here);
-<<<<<<< HEAD
         advice.go_with(&mut ended, &mut report, &self.cleaner);
-=======
-        ended.advise(&self.cleaner, &advice, &report.recommendations);
->>>>>>> 4142efe (cli: tests of what is said after a prompt, a rejected dialog, a wrong path and a proxy; docs of what a refusal needs)
         (ended, report)
     }
 
