@@ -2,7 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -34,8 +34,12 @@ const PASSED_OVER: &[&str] = &[
 const CACHE_MARK: (&str, &str) = ("target", "CACHEDIR.TAG");
 /// Two threads: more would wait for each other.
 const THREADS: usize = 2;
+/// So many entries are looked at whatever the time: they take a few milliseconds, and a machine that is busy elsewhere makes no
+/// small project unknown.
+const ALWAYS: usize = 2_000;
 
-/// Is something below one of `roots` newer than `since`? `None` where that cannot be said within `time`.
+/// Is something below one of `roots` newer than `since`? `None` where that cannot be said within `time`; a small project is
+/// always looked through.
 ///
 /// A folder is newer where something was added to it or taken from it. The repository itself counts by its head and its
 /// settings.
@@ -45,6 +49,7 @@ pub(crate) fn in_any(roots: &[PathBuf], since: SystemTime, time: Duration) -> Op
         until: Instant::now() + time,
         is_found: AtomicBool::new(false),
         is_late: AtomicBool::new(false),
+        looked_at: AtomicUsize::new(0),
         queue: Mutex::new(Queue { waiting: roots.to_vec(), at_work: 0 }),
         news: Condvar::new(),
     };
@@ -98,6 +103,7 @@ struct Search {
     until: Instant,
     is_found: AtomicBool,
     is_late: AtomicBool,
+    looked_at: AtomicUsize,
     queue: Mutex<Queue>,
     news: Condvar,
 }
@@ -133,7 +139,10 @@ impl Search {
             if self.is_over() {
                 return None;
             }
-            if Instant::now() > self.until {
+            if queue.waiting.is_empty() && queue.at_work == 0 {
+                return None;
+            }
+            if self.looked_at.load(Ordering::Relaxed) >= ALWAYS && Instant::now() > self.until {
                 self.is_late.store(true, Ordering::Relaxed);
                 self.news.notify_all();
                 return None;
@@ -141,9 +150,6 @@ impl Search {
             if let Some(folder) = queue.waiting.pop() {
                 queue.at_work += 1;
                 return Some(folder);
-            }
-            if queue.at_work == 0 {
-                return None;
             }
             queue = self.news.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -157,6 +163,7 @@ impl Search {
             if self.is_over() {
                 break;
             }
+            self.looked_at.fetch_add(1, Ordering::Relaxed);
             let Ok(about) = entry.metadata() else { continue };
             if about.is_dir() {
                 let path = entry.path();
@@ -218,10 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_not_known() {
+    fn what_takes_too_long_is_not_known_unless_it_is_small() {
         let root = tempfile::tempdir().unwrap();
-        fs::create_dir(root.path().join("a")).unwrap();
+        for number in 1..ALWAYS {
+            fs::write(root.path().join(number.to_string()), "").unwrap();
+        }
         let since = later();
-        assert_eq!(in_any(&[root.path().to_owned()], since, Duration::ZERO), None);
+        let roots = [root.path().to_owned()];
+        assert_eq!(in_any(&roots, since, Duration::ZERO), Some(false));
+        fs::create_dir(root.path().join("below")).unwrap();
+        assert_eq!(in_any(&roots, later(), Duration::ZERO), None);
     }
 }

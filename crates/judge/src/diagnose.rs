@@ -231,11 +231,13 @@ impl Case<'_> {
     }
 
     /// How well is it proven that the call failed by this rule?
-    fn proof(&self, rule: Rule<'_>, span: Option<&Span>) -> Proof {
+    fn proof(&self, rule: Rule<'_>, span: Option<&Span>, subject: Option<&str>) -> Proof {
         if self.outcome.said_ok() == Some(false) || self.reported {
             return Proof::Proven;
         }
-        let is_cut_short = |span: &Span| !self.seen.ends_with(quoted(rule, span));
+        // What the line itself says in its end is not the program's.
+        let last_words = self.script.as_ref().map_or(0, Script::last_words);
+        let is_cut_short = |span: &Span| !self.seen.ends_with(quoted(rule, span), last_words);
         if rule.ends() && span.is_some_and(is_cut_short) {
             return Proof::Suspected;
         }
@@ -243,6 +245,11 @@ impl Case<'_> {
         let is_foreseen =
             |script: &Script| script.has_second_way() || is_looked_for && script.answers_for_failure();
         if self.script.as_ref().is_some_and(is_foreseen) {
+            return Proof::Suspected;
+        }
+        // A client that was not told to fail did its work once it shows what the server answered.
+        let is_an_answer = rule.elsewhere() && rule.is_form_of("curl") && !rule.kind().row().transient;
+        if self.script.is_some() && is_an_answer {
             return Proof::Suspected;
         }
         let nobody_says = self.outcome.said_ok().is_none();
@@ -257,9 +264,16 @@ impl Case<'_> {
                     rule.rank() >= GENERAL
                         && span.is_some_and(|span| complains(&command.program, quoted(rule, span)))
                 };
+                // The shell names a program that the line calls: nothing else says so.
+                let is_missing = |command: &Command| {
+                    rule.kind() == Kind::CommandNotFound && subject == Some(command.program.as_str())
+                };
+                let signs = |command: &Command| {
+                    rule.is_form_of(&command.program) || names_itself(command) || is_missing(command)
+                };
                 rule.zero()
                     || self.status.is_some_and(|status| status >= 400)
-                    || hidden.any(|command| rule.is_form_of(&command.program) || names_itself(command))
+                    || hidden.any(signs)
                     || rule.rank() >= SPECIFIC && self.is_complaint(script, rule, span)
                     || self.is_own_form(script, rule, span)
             }
@@ -322,7 +336,7 @@ impl Case<'_> {
         let subject = span.and_then(|span| subject_of(span).or_else(elsewhere));
         let row = rule.kind().row();
         let local = self.is_local(rule, evidence.as_ref());
-        let proof = self.proof(rule, span);
+        let proof = self.proof(rule, span, subject.as_deref());
         // What says that it went well, and is only suspected of the contrary, needs no repeat.
         let went_well = proof == Proof::Suspected && self.outcome.said_ok() == Some(true);
         let transient = rule.transient().unwrap_or(row.transient && !local) && !went_well;

@@ -377,9 +377,9 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Tells whether nothing is said after this line.
-    pub(crate) fn ends_with(&self, found: &Found) -> bool {
-        self.last_said[found.stream as usize].is_none_or(|last| last <= found.line)
+    /// Tells whether no more than so many lines are said after this one.
+    pub(crate) fn ends_with(&self, found: &Found, lines: u64) -> bool {
+        self.last_said[found.stream as usize].is_none_or(|last| last <= found.line + lines)
     }
 }
 

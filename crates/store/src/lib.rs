@@ -91,7 +91,7 @@ pub use mode::{Mode, Modes};
 pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
 pub use problems::{Problem, ProblemSession};
 pub use purge::{CopiesToo, Purge, Purged};
-pub use record::{Bench, Said};
+pub use record::{Bench, KNOWS_FOR_MS, Said, is_same_note};
 pub use removal::Removed;
 pub use retention::{Retention, Size};
 pub use rewritten::Rewritten;

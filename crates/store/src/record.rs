@@ -38,7 +38,7 @@ const SAID_MAX: usize = 600;
 const UNASKED_MAX: u32 = 6;
 
 /// For so long an agent is taken to know what it was told.
-const KNOWS_FOR_MS: u64 = 10 * 60 * 1000;
+pub const KNOWS_FOR_MS: u64 = 10 * 60 * 1000;
 /// What an agent was told of its calls since a moment, among the latest events of its session.
 const SAID_LATELY: &str = "SELECT event.body
     FROM (SELECT seq, at, type, call, body FROM event WHERE session = ?1 ORDER BY seq DESC LIMIT 200) AS event
@@ -46,8 +46,10 @@ const SAID_LATELY: &str = "SELECT event.body
     WHERE event.type = 'tool:advice' AND call.agent = ?2 AND event.at >= ?3
     ORDER BY event.seq DESC";
 
-fn without_numbers(text: &str) -> impl Iterator<Item = char> {
-    text.chars().filter(|letter| !letter.is_ascii_digit())
+/// Are two notes the same up to their numbers?
+pub fn is_same_note(one: &str, other: &str) -> bool {
+    let without_numbers = |text: &str| text.replace(|letter: char| letter.is_ascii_digit(), "");
+    without_numbers(one) == without_numbers(other)
 }
 
 /// By what an entry is judged.
@@ -765,7 +767,7 @@ impl Clerk<'_> {
             let body: String = row.get(0)?;
             let body: Value = serde_json::from_str(&body).unwrap_or_default();
             let before = body["text"].as_str().unwrap_or_default();
-            if body["spoken"] == true && without_numbers(before).eq(without_numbers(text)) {
+            if body["spoken"] == true && is_same_note(before, text) {
                 return Ok(true);
             }
         }

@@ -146,7 +146,7 @@ fn a_success_that_checks_keep_denying_is_a_failure_in_the_end() {
         );
     }
     let stats = world.run(&["stats"], "");
-    assert!(stats.stdout().contains("claimed success, check failed: 9"), "{stats}");
+    assert!(stats.stdout().contains("claimed success, check failed: 10"), "{stats}");
     run(&world, &["agent", "claude", "--expect-output", "^All", "--", "x"]).complains(0, &["status=success"]);
 }
 

@@ -31,7 +31,7 @@ fn the_explanation_of_piped_output_goes_to_standard_output() {
       retry   yes, after 3 s
       effect  it may have changed something before it failed
       next    Wait and repeat the same call; if it fails again, check the host name, the proxy and whether this machine has a network at all.
-      known   network.dns, 65 %
+      known   git.host-unknown, 82 %
     --- exit 0
     ");
 }

@@ -13,7 +13,7 @@ use crate::world::{Said, World, repository};
 
 const OK: &str = "200 OK";
 /// What unstuck may use at most, whatever it passes on.
-const MEMORY_MAX_KB: u64 = 32 * 1024;
+const MEMORY_MAX_KB: u64 = 48 * 1024;
 
 /// Asks a server for `/x`; `expected` is exit code, standard output, and how often it was asked.
 #[track_caller]

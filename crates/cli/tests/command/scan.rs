@@ -78,12 +78,12 @@ fn without_arguments_the_folders_of_the_agents_are_read_and_once_is_enough() {
     insta::assert_snapshot!(world.run(&["scan", "--top", "2"], ""), @r"
     --- stdout
     read: 4 of 4 files (49 KB), 0 had nothing new; 4 sessions, 38 calls
-    failed: 22 calls (57 %)
-    wasted: 2 calls and 0 s on failures that the session had met before; 0 loops
+    failed: 25 calls (65 %)
+    wasted: 4 calls and 0 s on failures that the session had met before; 1 loop
     unstuck would have stopped: 1 call, 1 of which failed
     failed most often
+          4 in 2 sessions   cargo-nope build          command_not_found  /bin/bash: line 1: cargo-nope: command not found
           3 in 2 sessions   kill $$                   logical            
-          2 in 2 sessions   echo to-stdout            unknown            to-stderr
     learnt: 1 new lesson
           1×  L1  cat: config.ini: No such file or directory
               over after `printf 'a=1\n' > config.ini` (shown to nobody before you approve it)

@@ -88,12 +88,7 @@ impl Decision {
     /// Is it time for a person to know what was tried? So it is with every third failure of one cause, but not where one call
     /// is sent again until its cause has passed.
     pub fn is_for_a_person(&self) -> bool {
-        let waits = |reason: &Reason| {
-            let is_one_call = matches!(reason.track, Track::Repeat | Track::Variant);
-            is_one_call && reason.kind.row().category == "temporary"
-        };
-        let is_third = |reason: &&Reason| strike(reason, self.rung) == Some("strike.3");
-        self.reason.as_ref().filter(is_third).is_some_and(|reason| !waits(reason))
+        self.reason.as_ref().is_some_and(|reason| strike(reason, self.rung) == Some("strike.3"))
     }
 }
 
@@ -199,8 +194,9 @@ fn span(wait: Duration, lang: Lang) -> String {
 
 /// What a number of failures says about the next attempt; answers that stay the same are no attempts.
 fn strike(reason: &Reason, rung: Rung) -> Option<&'static str> {
-    // Time may end it: there is no other method to look for.
-    let is_attempt = is_attempt(reason.track) && !may_pass(reason.kind);
+    // Time may end what stops one call: there is no other method to look for.
+    let is_one_call = matches!(reason.track, Track::Repeat | Track::Variant);
+    let is_attempt = is_attempt(reason.track) && !(is_one_call && may_pass(reason.kind));
     match (rung, reason.count % 3, reason.count) {
         (Rung::Observe | Rung::Note | Rung::Halt, _, _) | (_, _, 0) => None,
         (_, 2, _) if is_attempt => Some("strike.2"),
@@ -227,7 +223,7 @@ fn is_attempt(track: Track) -> bool {
 
 /// Does it pass by itself? What can be looked at here, as a port of this machine, does not.
 fn passes(reason: &Reason) -> bool {
-    may_pass(reason.kind) && reason.condition == Condition::Unseen
+    reason.kind.row().transient && reason.condition == Condition::Unseen
 }
 
 /// Is it a cause that may pass by itself?

@@ -257,6 +257,12 @@ impl Script {
         self.hides_failure
     }
 
+    /// How many commands at its end only say something.
+    pub fn last_words(&self) -> u64 {
+        let says = |command: &&Command| matches!(command.program.as_str(), "echo" | "printf");
+        self.commands.iter().rev().take_while(says).count() as u64
+    }
+
     /// The programs whose failure an exit code of 0 would not show, without those that only look or only say something: what
     /// those print is content.
     pub fn hidden_workers(&self) -> impl Iterator<Item = &Command> {

@@ -17,8 +17,8 @@ use unstuck_judge::ladder::{
 };
 use unstuck_judge::{Kind, Lang, Observation, Outcome, Rules, retry, shell};
 use unstuck_store::{
-    Asked, Bounds, Brakes, CallState, Checked, Ended, EventType, Finding, Hears, Mode, NAME_MAX, Resend,
-    Retry, Retrying, Said, Stance, Told, Who, body,
+    Asked, Bounds, Brakes, CallState, Checked, Ended, EventType, Finding, Hears, KNOWS_FOR_MS, Mode,
+    NAME_MAX, Resend, Retry, Retrying, Said, Stance, Told, Who, body, is_same_note,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -37,6 +37,8 @@ use crate::record::{CallRecord, Records};
 const PILE: usize = 512;
 /// And about how many bytes of them.
 const PILE_BYTES: usize = 4 * 1024 * 1024;
+/// So many notes are remembered, to say none of them again.
+const NOTES: usize = 32;
 /// How many sessions are remembered; the one that was silent for longest goes first.
 const SESSIONS: usize = 1024;
 /// A longer wait is told and not enforced.
@@ -76,6 +78,15 @@ struct Desk {
     brakes: HashMap<String, Brakes>,
     /// How calls ended last.
     last: HashMap<Print, Last>,
+    /// What agents were told lately, the latest last.
+    notes: VecDeque<Note>,
+}
+
+/// What an agent was told.
+struct Note {
+    agent: String,
+    text: String,
+    at: u64,
 }
 
 /// A success that nobody has read yet.
@@ -187,8 +198,12 @@ impl Memory {
             said.text = decision.text(self.policy.lang);
             said.decision = Some(decision);
         }
-        drop(desk);
         said.text = text_after(&said, &report.diagnosis);
+        let is_note = said.decision.as_ref().is_some_and(|decision| decision.rung == Rung::Note);
+        if is_note && said.text.as_deref().is_some_and(|text| !desk.is_news(opening.call.agent(), text, at)) {
+            said.text = None;
+        }
+        drop(desk);
         if let Some(finding) = ended.finding.as_ref().filter(|_| state == CallState::Failed) {
             self.failed(&opening, finding, &ended, &said);
         }
@@ -441,7 +456,22 @@ impl Desk {
             is_awake: false,
             brakes: HashMap::new(),
             last: HashMap::new(),
+            notes: VecDeque::new(),
         }
+    }
+
+    /// Was the agent not told the same lately? Then it counts as told.
+    fn is_news(&mut self, agent: &str, text: &str, at: u64) -> bool {
+        self.notes.retain(|note| at.saturating_sub(note.at) <= KNOWS_FOR_MS);
+        let is_known = |note: &Note| note.agent == agent && is_same_note(&note.text, text);
+        if self.notes.iter().any(is_known) {
+            return false;
+        }
+        if self.notes.len() == NOTES {
+            self.notes.pop_front();
+        }
+        self.notes.push_back(Note { agent: agent.to_owned(), text: text.to_owned(), at });
+        true
     }
 
     /// Puts a success on the pile.

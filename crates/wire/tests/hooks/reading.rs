@@ -420,7 +420,7 @@ fn the_code_of_a_pager_is_none_of_what_it_shows() {
     let sent = sent.replace("echo A-plain; exit 3", "make | tail");
     let mut ended = finished(&hook::read(Host::Codex, sent.as_bytes()).unwrap()).clone();
     codex::tell(&mut ended, 0);
-    assert_eq!((ended.observation.outcome, ended.said_ok), (Outcome::NoExitCode, None));
+    assert_eq!((ended.observation.outcome, ended.said_ok), (Outcome::Exited { code: 0 }, Some(true)));
     codex::tell(&mut ended, 141);
     assert_eq!(ended.observation.outcome, Outcome::Exited { code: 141 });
 }

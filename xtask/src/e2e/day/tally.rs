@@ -245,8 +245,8 @@ mod tests {
         check(&[(works(), "up to date This failed: &lt;x&gt;")], &timeline, [1, 0, 0, 0]);
         check(&[(works(), "up to date")], &timeline, [0, 0, 0, 0]);
         check(&[(call("make", 2, false, "Error"), "Error This failed: <x>")], &timeline, [0, 0, 0, 0]);
-        let only_received = "up to date The state has not moved in 3 looks and does not move by itself. What it is \
-                             waiting for has to change, or a person has to decide.";
+        let only_received = "up to date The state was the same in 3 looks. Leave time before the next look; if it should \
+                             have moved by now, tell the person.";
         check(&[(works(), only_received)], &[], [1, 0, 0, 0]);
     }
 
