@@ -378,6 +378,7 @@ mod tests {
             rule: String::new(),
             line: String::new(),
             condition,
+            passes: false,
         };
         let failed = Failed { asked_at: now, ended_at: now };
         check(call, app.to_str().unwrap(), Some(&home), &reason, failed)

@@ -167,6 +167,7 @@ impl Clerk<'_> {
                 rule: fault.rule.clone(),
                 line: fault.line.clone(),
                 condition: fault.condition.clone(),
+                passes: fault.firmness == Firmness::Patient,
             },
         )
     }
@@ -204,6 +205,7 @@ impl Clerk<'_> {
             rule: fault.rule.clone(),
             line: fault.line.clone(),
             condition: Condition::Unseen,
+            passes: false,
         };
         decision(rung, reason)
     }

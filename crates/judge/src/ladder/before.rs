@@ -110,6 +110,7 @@ impl Court<'_> {
             rule: known.rule.clone(),
             line: known.line.clone(),
             condition: known.condition.clone(),
+            passes: known.firmness == Firmness::Patient,
         };
         // What cannot be refused runs, and what is known of it was said with the failure.
         let rung = self
@@ -307,6 +308,7 @@ pub(super) fn plain(track: Track, count: u32) -> Reason {
         rule: String::new(),
         line: String::new(),
         condition: Condition::Unseen,
+        passes: false,
     }
 }
 

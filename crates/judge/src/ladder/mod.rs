@@ -171,6 +171,8 @@ pub struct Reason {
     pub line: String,
     /// What can be looked at to see whether the cause still holds.
     pub condition: Condition,
+    /// It may pass by itself.
+    pub passes: bool,
 }
 
 impl Decision {

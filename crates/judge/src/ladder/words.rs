@@ -223,7 +223,7 @@ fn is_attempt(track: Track) -> bool {
 
 /// Does it pass by itself? What can be looked at here, as a port of this machine, does not.
 fn passes(reason: &Reason) -> bool {
-    reason.kind.row().transient && reason.condition == Condition::Unseen
+    reason.passes && reason.condition == Condition::Unseen
 }
 
 /// Is it a cause that may pass by itself?
@@ -241,7 +241,9 @@ impl Standing {
 
     /// The same for a person about one cause that stopped attempt after attempt.
     pub fn table_of(&self, reason: &Reason, lang: Lang) -> String {
-        let is_same = |known: &Known| known.kind == reason.kind && known.rule == reason.rule;
+        // Several programs have several rules for one cause.
+        let is_shared = matches!(reason.track, Track::Spread | Track::Root);
+        let is_same = |known: &Known| known.kind == reason.kind && (is_shared || known.rule == reason.rule);
         let rows = self.latest(ROWS, is_same).map(|known| row(known, lang));
         let head =
             text_of("table.attempts", lang).unwrap_or_default().replace("{count}", &reason.count.to_string());

@@ -655,7 +655,7 @@ async fn r2_25_failures_are_counted_by_their_type() {
         .tool(failing("fails", Annotations::new(), Failure::expected(NO_RECORD)))
         .tool(failing("locked", Annotations::new(), Failure::unexpected("permission denied (os error 13)")))
         .tool(hanging("hangs"))
-        .policy(once().timeout(Duration::from_millis(30)))
+        .policy(once().timeout(Duration::from_millis(500)))
         .build()
         .unwrap();
     let heard = Heard::default();

@@ -359,6 +359,7 @@ impl Stopper {
             rule: row.get(3)?,
             line: row.get(4)?,
             condition: Condition::Unseen,
+            passes: false,
         };
         let at = row.get::<_, i64>(6)?.unsigned_abs();
         Ok(Stopper { root: row.get(0)?, cause: row.get(1)?, reason, at })

@@ -257,7 +257,10 @@ fn a_code_that_the_command_line_hides_is_not_believed() {
         "npm error code E404\nnpm error 404 Not Found",
         "failed: missing_dependency",
     );
-    check_success("python3 x.py; echo $?", "ZeroDivisionError: division by zero\n1", "failed: code_error");
+    let traceback = "Traceback (most recent call last):\n  File \"x.py\", line 3, in <module>\n    1 / 0\nZeroDivisionError: division by zero\n1";
+    check_success("python3 x.py; echo $?", traceback, "failed: code_error");
+    // What goes on after an exception has caught it.
+    check_success("python3 x.py; true", &format!("{traceback}\ngoing on"), "fine");
 }
 
 #[test]

@@ -7,7 +7,15 @@ const LINE: &str =
     "error: the frobnicator of this machine is unhappy about its configuration and will not start today";
 
 fn reason(track: Track, kind: Kind, condition: Condition) -> Reason {
-    Reason { track, count: 2, kind, rule: "some.rule".to_owned(), line: LINE.to_owned(), condition }
+    Reason {
+        track,
+        count: 2,
+        kind,
+        rule: "some.rule".to_owned(),
+        line: LINE.to_owned(),
+        condition,
+        passes: false,
+    }
 }
 
 #[test]
