@@ -79,9 +79,9 @@ pub const SCENARIOS: [Scenario; 40] = [
     },
     Scenario {
         name: "halt",
-        states: "a call that is sent again and again stops the run where a hook can, and is refused where none can",
+        states: "a call that is sent again and again in a run that nobody attends is refused each time, and the run goes on",
         applies: |agent| match agent.sight.halt {
-            Halt::Heeded | Halt::Refused => Ok(()),
+            Halt::Refused => Ok(()),
             Halt::Forestalled => Err("it ends a run by itself after five identical calls"),
         },
         play: halt,
@@ -274,7 +274,7 @@ pub const SCENARIOS: [Scenario; 40] = [
     },
 ];
 
-/// A check that fails for a reason which no rule knows, and counts how often it really ran.
+/// A check that fails as long as no file changes, and counts how often it really ran.
 pub(super) const CHECK: &str = "sh check.sh";
 
 /// Scripts stay a moment after their last word: Qwen Code at times loses what a command prints just before its end.
@@ -287,7 +287,10 @@ pub(super) fn write_check(stage: &Stage) -> Result<(), Fault> {
     let ran = stage.folder("ran");
     stage.write(
         "check.sh",
-        &format!("echo ran >> '{}'\necho '{GAUGES}' >&2\n{LINGER}\nexit 1\n", ran.display()),
+        &format!(
+            "echo ran >> '{}'\necho \"thread 'main' panicked at src/gauge.rs:7:5:\" >&2\necho '{GAUGES}' >&2\n{LINGER}\nexit 101\n",
+            ran.display()
+        ),
     )
 }
 
@@ -508,11 +511,8 @@ fn halt(agent: &'static Agent, tools: &Tools, words: &Words) -> Result<(), Fault
     ensure(&run, &format!("it was executed twice (it ran {ran} times)"), ran == 2)?;
     ensure(&run, "everything after that is refused", answers.len() > 4 && answers[2..].iter().all(refused))?;
     let halted = stage.timeline()?.iter().any(|event| event["event"] == "halt");
-    ensure(&run, "the timeline tells that a person is needed", halted)?;
-    match agent.sight.halt {
-        Halt::Heeded => ensure(&run, "the run is stopped before the script is over", answers.len() < SENT),
-        Halt::Refused | Halt::Forestalled => ensure(&run, "every turn is answered", answers.len() == SENT),
-    }
+    ensure(&run, "nobody attends the run, so it is not halted", !halted)?;
+    ensure(&run, "every turn is answered", answers.len() == SENT)
 }
 
 /// Where programs of a user are, below the home.

@@ -33,7 +33,7 @@ pub const CLAUDE: Agent = Agent {
         malformed: Ok(()),
         failed_edits: Ok(()),
         rewrites: Ok(()),
-        halt: Halt::Heeded,
+        halt: Halt::Refused,
         complaint: Ok(|line| {
             line.contains("Hook JSON output validation failed") || line.contains("[ERROR] \"Hook")
         }),

@@ -29,7 +29,7 @@ pub const GEMINI: Agent = Agent {
         malformed: Err(IS_NOT_TOLD),
         failed_edits: Ok(()),
         rewrites: Ok(()),
-        halt: Halt::Heeded,
+        halt: Halt::Refused,
         complaint: Err(SAYS_NOTHING),
     },
     removal: "rm -rf",

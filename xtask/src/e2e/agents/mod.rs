@@ -94,7 +94,7 @@ pub struct Sight {
     pub failed_edits: Result<(), &'static str>,
     /// Does it let a hook change a call without allowing it, too?
     pub rewrites: Result<(), &'static str>,
-    /// What becomes of a run that a hook wants stopped.
+    /// What becomes of a run in which one call is sent again and again.
     pub halt: Halt,
     /// Does the agent say that a hook's answer was no good? Then such a line of its log or of its standard error is this.
     pub complaint: Result<fn(&str) -> bool, &'static str>,
@@ -103,8 +103,6 @@ pub struct Sight {
 /// What becomes of a run that a hook wants stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halt {
-    /// It is stopped.
-    Heeded,
     /// It goes on, and the call is refused again and again.
     Refused,
     /// The agent ends it by itself before that, and cannot be told not to.
