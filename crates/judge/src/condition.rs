@@ -353,7 +353,12 @@ fn quoted_files(text: &str) -> Vec<String> {
         if found.len() == QUOTED {
             break;
         }
-        if name.len() >= 3 && looks_like_path(name) && !found.iter().any(|known| known == name) {
+        // The log of the very run is no cause of it.
+        if name.len() >= 3
+            && !name.ends_with(".log")
+            && looks_like_path(name)
+            && !found.iter().any(|known| known == name)
+        {
             found.push(name.to_owned());
         }
     }
@@ -532,5 +537,6 @@ mod tests {
         check("File \"/x/y.py\", line 3", &["/x/y.py"]);
         check("see https://example.com/a.html for 1.2.3, e.g. 3.14", &[]);
         check("expected 5 but got 6.", &[]);
+        check("A complete log can be found in: /home/a/.npm/_logs/debug-0.log", &[]);
     }
 }

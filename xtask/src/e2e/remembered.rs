@@ -78,9 +78,11 @@ pub fn before_the_first(agent: &'static Agent, tools: &Tools, words: &Words) -> 
     ])?;
     let answers = &run.received.answers;
     ensure(&run, "every turn is answered again", answers.len() == 4)?;
-    ensure(&run, "its first call is refused", words.heard(&answers[0]) == Some(Rung::Refusal))?;
+    ensure(&run, "its first call is let through", words.heard(&answers[0]) < Some(Rung::Refusal))?;
+    let is_told = answers[0].contains("Remembered from earlier sessions on this machine");
+    ensure(&run, "and told of what an earlier session missed", is_told)?;
     let failures = stage.timeline()?.iter().filter(|event| event["event"] == "tool:error").count();
-    ensure(&run, &format!("it did not run ({failures} failures)"), failures == 3)?;
+    ensure(&run, &format!("each failure is counted once ({failures})"), failures == 4)?;
     let other = quoted("sort --reverse README.md");
     ensure(&run, "for the flag it hears what to run instead", answers[1].contains(&other))?;
     ensure(&run, "once the program is there it runs", answers[3].contains("high water at 6"))
