@@ -185,6 +185,12 @@ impl Clerk<'_> {
             .optional()
     }
 
+    /// Keeps words that cannot be said before a call until its result is there.
+    pub(crate) fn tell_with_result(&self, call: i64, words: &str) -> Result<(), rusqlite::Error> {
+        let sql = "UPDATE call_text SET untold = trim(coalesce(untold, '') || ' ' || ?2) WHERE call = ?1";
+        self.connection.prepare_cached(sql)?.execute((call, words)).map(|_| ())
+    }
+
     /// A call that runs with other words is known by what runs: its result tells nothing else.
     pub(crate) fn note_rewritten(
         &self,

@@ -185,6 +185,10 @@ impl Clerk<'_> {
         let call = self.insert(session, asked, &new)?;
         said.call = Some(call);
         self.note_foreseen(session, call, asked, foreseen, &said)?;
+        let unheard = said.foreseen.as_ref().filter(|_| who.hears == Hears::Nothing && mode > Mode::Shadow);
+        if let Some(text) = unheard.filter(|_| !refused) {
+            self.tell_with_result(call, text)?;
+        }
         if refused {
             self.denied(session, call, asked, &mut said)?;
         } else {

@@ -184,11 +184,7 @@ impl Clerk<'_> {
     ) -> Result<(), rusqlite::Error> {
         let (state, event) = match instead {
             Instead::Recorded | Instead::Told => return Ok(()),
-            Instead::ToldLater => {
-                let sql =
-                    "UPDATE call_text SET untold = trim(coalesce(untold, '') || ' ' || ?2) WHERE call = ?1";
-                return self.connection.prepare_cached(sql)?.execute((call, &**said)).map(|_| ());
-            }
+            Instead::ToldLater => return self.tell_with_result(call, said),
             Instead::Asked => (CallState::ApprovalRequired, EventType::Ask),
             Instead::Denied => (CallState::Denied, EventType::ToolDenied),
         };

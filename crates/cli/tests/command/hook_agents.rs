@@ -455,3 +455,27 @@ fn a_change_that_no_hook_saw_lifts_a_refusal() {
         assert_eq!(again["hookSpecificOutput"]["permissionDecision"], expected, "{again}");
     }
 }
+
+#[test]
+fn what_an_earlier_session_missed_is_told_with_the_result_where_nothing_is_heard_before() {
+    let world = patient();
+    let play = |session: &str| {
+        let gemini = |event: &str| {
+            json!({
+                "session_id": session, "cwd": "/src", "hook_event_name": event,
+                "tool_name": "run_shell_command", "tool_input": { "command": "frob x" },
+            })
+        };
+        let before = answer(&world, "gemini", &gemini("BeforeTool"));
+        let mut after = gemini("AfterTool");
+        let printed = "Output: bash: line 1: frob: command not found\nExit Code: 127";
+        after["tool_response"] = json!({ "llmContent": printed, "returnDisplay": "" });
+        (before, answer(&world, "gemini", &after))
+    };
+    let remembered = "Remembered from earlier sessions on this machine";
+    let (_, first) = play("one");
+    assert!(!context(&first).contains(remembered), "{first}");
+    let (before, second) = play("two");
+    assert_eq!(before, Value::Null);
+    assert!(context(&second).contains(remembered), "{second}");
+}
