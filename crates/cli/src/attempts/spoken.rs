@@ -56,19 +56,16 @@ pub(super) fn live_line(report: &Report, planned: &Planned, left: Duration, lang
 }
 
 /// Why there is no further attempt, where the diagnosis does not say it already, and when one could work.
-pub(super) fn stopped(end: &story::End, lang: Lang) -> Option<String> {
-    let (why, come_back_after, seen) = match end {
+pub(super) fn stopped(end: &story::End, come_back_after: Option<Duration>, lang: Lang) -> Option<String> {
+    let (why, seen) = match end {
         story::End::Succeeded | story::End::Unjudged => return None,
-        story::End::Stopped { why, come_back_after, seen } => {
-            (stop_reason(*why, lang), *come_back_after, seen.map(|seen| seen.text(lang)))
-        }
-        story::End::Hindered(hindrance) => (Some(hindered(*hindrance, lang)), None, None),
+        story::End::Stopped { why, seen, .. } => (stop_reason(*why, lang), seen.map(|seen| seen.text(lang))),
+        story::End::Hindered(hindrance) => (Some(hindered(*hindrance, lang)), None),
         story::End::GivenUp { .. } => (
             Some(match lang {
                 Lang::En => "ended while it waited for the next attempt",
                 Lang::Zh => "在等待下一次尝试时被终止",
             }),
-            None,
             None,
         ),
     };

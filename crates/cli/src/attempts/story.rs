@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unstuck_judge::retry::{Seen, StopReason};
-use unstuck_judge::{Lang, Outcome};
+use unstuck_judge::{Again, Lang, Outcome};
 use unstuck_wire::report::{Report, WireReport};
 use unstuck_wire::time;
 
@@ -97,6 +97,20 @@ impl Story {
         }
     }
 
+    /// After how long the same call could work, where waiting helps: what ran out of time does so again.
+    fn come_back_after(&self) -> Option<Duration> {
+        let heals = |last: &Attempt| match last.report.verdict.again {
+            Again::Now | Again::After(_) => true,
+            Again::IfChanged | Again::Never => false,
+        };
+        match self.end {
+            End::Stopped { come_back_after, .. } => {
+                come_back_after.filter(|_| self.attempts.last().is_some_and(heals))
+            }
+            End::Succeeded | End::Hindered(_) | End::GivenUp { .. } | End::Unjudged => None,
+        }
+    }
+
     /// Says how the last attempt failed and why there is no further one; nothing where it went well.
     pub(crate) fn in_words(&self, command: Option<&str>, lang: Lang) -> String {
         let Some(last) = self.attempts.last().filter(|last| !last.tried.claims_success()) else {
@@ -106,7 +120,8 @@ impl Story {
             Lang::En => ["stop  ", "memory"],
             Lang::Zh => ["停止", "记忆"],
         };
-        let stopped = spoken::stopped(&self.end, lang).map(|why| format!("  {stop}  {why}\n"));
+        let stopped =
+            spoken::stopped(&self.end, self.come_back_after(), lang).map(|why| format!("  {stop}  {why}\n"));
         let remembered = last.remembered.as_deref().map(|text| format!("  {memory}  {text}\n"));
         let said = [stopped, remembered].into_iter().flatten();
         said.fold(explain::diagnosis(&last.report, command, lang), |all, line| all + &line)
@@ -115,10 +130,6 @@ impl Story {
     /// The story in the shape in which it leaves the house; nothing where nothing was ever tried.
     pub(crate) fn to_wire(&self) -> Option<WireStory<'_>> {
         let last = self.attempts.last()?;
-        let come_back_after = match self.end {
-            End::Stopped { come_back_after, .. } => come_back_after,
-            End::Succeeded | End::Hindered(_) | End::GivenUp { .. } | End::Unjudged => None,
-        };
         let verified = match &last.tried.checks[..] {
             [] => None,
             checks => Some(!checks.iter().any(Checked::has_failed)),
@@ -132,7 +143,7 @@ impl Story {
             retries: self.attempts.len() - 1,
             waits_ms: self.attempts.iter().skip(1).map(|attempt| time::span_ms(attempt.waited)).collect(),
             stopped: self.end.word(),
-            come_back_after_ms: come_back_after.map(time::span_ms),
+            come_back_after_ms: self.come_back_after().map(time::span_ms),
             verified,
             snapshots: &self.snapshots,
             rolled_back: self.rolled_back,
