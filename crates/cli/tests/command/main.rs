@@ -38,6 +38,7 @@ mod log;
 mod mcp;
 mod mcp_server;
 mod misbehaving;
+mod no_listener;
 mod opencode_plugin;
 mod pause;
 mod problems;
