@@ -13,6 +13,8 @@ use rules::file::FileRule;
 use rules::packed::Packed;
 use rules::{anchors, file};
 
+#[path = "build/allowed.rs"]
+mod allowed;
 #[path = "build/commands.rs"]
 mod commands;
 #[allow(dead_code)]
@@ -41,7 +43,8 @@ mod rules {
 }
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.
-const OTHER_TABLES: [&str; 10] = [
+const OTHER_TABLES: [&str; 11] = [
+    "allowed-steps.toml",
     "kinds.toml",
     "remedies.toml",
     "commands.toml",
@@ -64,6 +67,7 @@ fn main() {
     commands::generate(&rules_dir, Path::new(&out_dir));
     ladder::compile(&rules_dir, Path::new(&out_dir));
     lessons::compile(&rules_dir, Path::new(&out_dir));
+    allowed::compile(&rules_dir, Path::new(&out_dir));
     retry::compile(&rules_dir, Path::new(&out_dir)).expect("rules/retry.toml");
     rewrites::compile(&rules_dir, Path::new(&out_dir));
     risky::compile(&rules_dir, Path::new(&out_dir));

@@ -3,6 +3,7 @@
 
 mod step;
 
+use super::allowed;
 use super::deed::Deed;
 use super::fix::{Change, Fix};
 use crate::kind::vocabulary;
@@ -49,17 +50,24 @@ impl Caution {
     /// What speaks against showing a fix; nothing where it may be shown.
     pub fn about(fix: &Fix) -> Option<Caution> {
         let of_deed = |deed: &Deed| match deed {
-            Deed::Ran { line } => about_line(line, Whose::AStep),
+            Deed::Ran { line } => about_step(line),
             Deed::Edited { file, .. } => (!is_plain(file)).then_some(Caution::Unclear),
             Deed::Called { tool, target } => {
-                (!is_plain(tool) || !is_plain(target) || is_risky_tool(tool)).then_some(Caution::Unclear)
+                let is_told =
+                    is_plain(tool) && is_plain(target) && !is_risky_tool(tool) && allowed::is_tool(tool);
+                (!is_told).then_some(Caution::Unclear)
             }
         };
         let of_change = |change: &Change| {
             let is_told = has_plain_words(&change.from);
             let found = about_line(&change.to, Whose::TheCall);
-            let is_new = |caution: &Caution| !was_meant_anyway(*caution, change);
-            found.filter(is_new).or((!is_told).then_some(Caution::Unclear))
+            let (is_step, is_call) = (allowed::is_step(&change.to), allowed::is_call(&change.to));
+            let counts = |caution: &Caution| match caution {
+                Caution::Destroys | Caution::SendsAway => !is_step && !was_meant_anyway(*caution, change),
+                Caution::RunsForeign | Caution::OddSource | Caution::Weakens | Caution::Unclear => !is_call,
+            };
+            let is_allowed = is_told && (is_call || allowed::is_call_for(&change.from, &change.to));
+            found.filter(counts).or((!is_allowed).then_some(Caution::Unclear))
         };
         fix.deeds.iter().find_map(of_deed).or_else(|| fix.change.as_ref().and_then(of_change))
     }
@@ -78,7 +86,7 @@ enum Whose {
 }
 
 /// Is it one name, and not a sentence or signs that are taken for something else? A model reads what is told.
-fn is_plain(word: &str) -> bool {
+pub(super) fn is_plain(word: &str) -> bool {
     let mut signs = word.chars().peekable();
     let mut blanks = 0;
     while let Some(sign) = signs.next() {
@@ -104,6 +112,24 @@ fn is_risky_tool(tool: &str) -> bool {
     let spaced: String =
         tool.chars().flat_map(|sign| [sign.is_uppercase().then_some(' '), Some(sign)]).flatten().collect();
     spaced.to_lowercase().split(|sign: char| !sign.is_alphanumeric()).any(is_risky)
+}
+
+/// Does a word name what others use? Groups of packages may be called so.
+pub(super) fn is_in_use(word: &str, shape: &str) -> bool {
+    let is_named = |part: &str| IN_USE.contains(&part.to_lowercase().as_str());
+    !matches!(shape, "bundlename" | "names") && word.split(|sign: char| !sign.is_alphanumeric()).any(is_named)
+}
+
+/// Does the name of a task say that more may come of it than files of the project?
+pub(super) fn names_risk(program: &str, word: &str) -> bool {
+    // A long one may be part of another word (`flywayClean`).
+    let is_risky = |part: &str| {
+        let part = part.to_lowercase();
+        let is_own = part == "install" && matches!(program, "mvn" | "mvnw" | "mvnd");
+        let is_in = |risky: &str| part == risky || risky.len() >= RISKY_WITHIN && part.contains(risky);
+        !is_own && RISKY_TASKS.iter().any(|risky| is_in(risky))
+    };
+    word.split(|sign: char| !sign.is_alphanumeric()).any(is_risky)
 }
 
 /// Are letters mixed that are taken for one another?
@@ -132,8 +158,10 @@ fn was_meant_anyway(caution: Caution, change: &Change) -> bool {
     let (Some(meant), Some(told)) = (from.last(), to.last()) else { return false };
     let is_harsher = |word: &&String| {
         let is_force = FORCING.contains(&word.split('=').next().unwrap_or(word));
-        let is_bundle =
-            word.starts_with('-') && !word.starts_with("--") && word.contains(['f', 'r', 'R', 'D']);
+        let is_bundle = word.starts_with('-')
+            && !word.contains('=')
+            && !word.starts_with("--")
+            && word.contains(['f', 'r', 'R', 'D']);
         let names_others =
             word.split(|sign: char| !sign.is_alphanumeric()).any(|part| IN_USE.contains(&part));
         is_force
@@ -168,7 +196,15 @@ fn goes_to(command: &Command) -> Option<&str> {
 /// A shorter word is met as a whole only.
 const RISKY_WITHIN: usize = 5;
 
-/// What speaks against showing one line.
+/// What speaks against showing a step. Only the allow-list lets it be shown; the rest says why it is not.
+fn about_step(line: &str) -> Option<Caution> {
+    match allowed::is_step(line) {
+        true => None,
+        false => about_line(line, Whose::AStep).or(Some(Caution::Unclear)),
+    }
+}
+
+/// What is known to speak against showing one line.
 fn about_line(line: &str, whose: Whose) -> Option<Caution> {
     let script = Script::parse(line);
     let commands = script.commands();

@@ -5,10 +5,13 @@
 //! model merely says. Which fixes may be shown without a person's leave is decided here as well, in [`Caution`].
 
 mod aim;
+mod allowed;
 mod bearing;
 mod caution;
 mod deed;
 mod fix;
+#[cfg(test)]
+mod poison;
 #[cfg(test)]
 mod tests;
 mod trust;
