@@ -1,5 +1,6 @@
 //! Looks through folders for a file that is newer than a moment, within a short time.
 
+use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,6 +33,8 @@ const PASSED_OVER: &[&str] = &[
 ];
 /// Folders of that name are passed over where this file marks them as a cache.
 const CACHE_MARK: (&str, &str) = ("target", "CACHEDIR.TAG");
+/// A longer file points at no repository.
+const LONGEST_POINTER: u64 = 4096;
 /// Two threads: more would wait for each other.
 const THREADS: usize = 2;
 /// So many entries are looked at whatever the time: they take a few milliseconds, and a machine that is busy elsewhere makes no
@@ -50,6 +53,8 @@ pub(crate) fn in_any(roots: &[PathBuf], since: SystemTime, time: Duration) -> Op
         is_found: AtomicBool::new(false),
         is_late: AtomicBool::new(false),
         looked_at: AtomicUsize::new(0),
+        linked: Mutex::default(),
+        roots: roots.iter().map(|root| fs::canonicalize(root).unwrap_or_else(|_| root.clone())).collect(),
         queue: Mutex::new(Queue { waiting: roots.to_vec(), at_work: 0 }),
         news: Condvar::new(),
     };
@@ -77,9 +82,34 @@ pub(crate) fn is_passed_over(folder: &Path) -> bool {
 
 /// Did the head of a repository move, or did its settings change?
 fn is_repository_newer(root: &Path, since: SystemTime) -> bool {
-    ["HEAD", "config", "index", "MERGE_HEAD", "refs/heads", "refs/stash"]
-        .iter()
-        .any(|name| is_newer_than(&root.join(".git").join(name), since))
+    const HEADS: [&str; 6] = ["HEAD", "logs/HEAD", "index", "MERGE_HEAD", "FETCH_HEAD", "ORIG_HEAD"];
+    const SHARED: [&str; 8] = [
+        "config",
+        "packed-refs",
+        "refs/heads",
+        "refs/tags",
+        "refs/remotes",
+        "refs/stash",
+        "info/exclude",
+        "FETCH_HEAD",
+    ];
+    let own = git_folder(root);
+    // A work tree beside a repository has only its head for itself.
+    let shared =
+        fs::read_to_string(own.join("commondir")).map_or_else(|_| own.clone(), |to| own.join(to.trim()));
+    HEADS.iter().any(|name| is_newer_than(&own.join(name), since))
+        || SHARED.iter().any(|name| is_newer_than(&shared.join(name), since))
+}
+
+/// Where a repository keeps its head: in `.git`, or where a file of that name says.
+fn git_folder(root: &Path) -> PathBuf {
+    let git = root.join(".git");
+    let is_file = fs::metadata(&git).is_ok_and(|about| about.is_file() && about.len() <= LONGEST_POINTER);
+    let said = if is_file { fs::read_to_string(&git).ok() } else { None };
+    match said.as_deref().and_then(|said| said.strip_prefix("gitdir:")) {
+        Some(to) => root.join(to.trim()),
+        None => git,
+    }
 }
 
 fn is_newer_than(path: &Path, since: SystemTime) -> bool {
@@ -104,6 +134,9 @@ struct Search {
     is_found: AtomicBool,
     is_late: AtomicBool,
     looked_at: AtomicUsize,
+    /// Folders outside of what is looked through, to which links led: each once.
+    linked: Mutex<HashSet<PathBuf>>,
+    roots: Vec<PathBuf>,
     queue: Mutex<Queue>,
     news: Condvar,
 }
@@ -155,6 +188,22 @@ impl Search {
         }
     }
 
+    /// What a link leads to, and the folder that is to be looked through for it.
+    fn target(&self, link: &Path) -> Option<(Metadata, Option<PathBuf>)> {
+        let about = fs::metadata(link).ok()?;
+        if !about.is_dir() {
+            return Some((about, None));
+        }
+        let folder = fs::canonicalize(link).ok()?;
+        let is_inside = self.roots.iter().any(|root| folder.starts_with(root) || root.starts_with(&folder));
+        let is_new = !is_inside && {
+            let mut linked = self.linked.lock().unwrap_or_else(PoisonError::into_inner);
+            linked.insert(folder.clone())
+        };
+        let is_project = is_new && !is_passed_over(link) && !is_passed_over(&folder);
+        Some((about, is_project.then_some(folder)))
+    }
+
     /// Looks at one folder; returns those in it.
     fn look(&self, folder: &Path) -> Vec<PathBuf> {
         let mut below = Vec::new();
@@ -172,7 +221,15 @@ impl Search {
                 }
                 below.push(path);
             }
-            if changed(&about) > self.since {
+            let target = about.is_symlink().then(|| self.target(&entry.path())).flatten();
+            let is_newer_there = match target {
+                Some((target, folder)) => {
+                    below.extend(folder);
+                    changed(&target) > self.since
+                }
+                None => false,
+            };
+            if is_newer_there || changed(&about) > self.since {
                 self.is_found.store(true, Ordering::Relaxed);
                 break;
             }

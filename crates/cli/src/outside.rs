@@ -1,5 +1,5 @@
 //! Looks at the cause of a failure before a call is refused for it: is the program still missing, the path, the port; is every
-//! file of the project as it was? A person edits files, another program installs something: no hook tells of it, but the files
+//! file of the project as it was, and of what the call names elsewhere? A person edits files, another program installs something: no hook tells of it, but the files
 //! themselves do.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use unstuck_judge::ladder::Reason;
 use unstuck_judge::rewrite::Machine;
-use unstuck_judge::shell::{ParsedCall, Script};
+use unstuck_judge::shell::{Flow, ParsedCall, Script};
 use unstuck_judge::{Call, Condition, Need};
 use unstuck_store::{Checked, Failed, Stands};
 
@@ -81,7 +81,7 @@ const PROJECT_PACKAGES: &[&str] = &[
     "deps",
 ];
 
-/// Does the cause of a failure still hold, seen from here and now?
+/// Does the cause of a failure still hold, seen from here and now? Would a look be answered as it was?
 pub(crate) fn check(
     call: &Call,
     folder: &str,
@@ -98,6 +98,9 @@ pub(crate) fn check(
     let ended = at(failed.ended_at) + GRAIN;
     if place.names_newer(ended) {
         return Checked::Moved;
+    }
+    if reason.track.asks() {
+        return place.same_files(&[], began, ended);
     }
     match &reason.condition {
         Condition::Unseen => Checked::Unseen,
@@ -185,10 +188,28 @@ impl<'a> Place<'a> {
         self.folders.iter().map(|folder| folder.join(&path)).collect()
     }
 
-    /// The names among the words of the call.
+    /// The names among the words of the call: what it acts on, and every word with a path in it, as `-f ../x.mk`, `--config=/x`,
+    /// `@body.json` and `< input` have one.
     fn names(&self) -> Vec<String> {
-        let programs = programs(&self.parsed).filter(|program| program.contains('/')).map(str::to_owned);
-        self.parsed.targets().into_iter().chain(programs).take(NAMES).collect()
+        let commands = self.parsed.script.iter().flat_map(Script::commands);
+        let words = commands.flat_map(|command| {
+            let read = command.redirections.iter().filter(|from| from.flow == Flow::Read);
+            command.words.iter().chain(read.map(|from| &from.target))
+        });
+        let paths = words.filter_map(|word| {
+            let value = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
+            let value = value.strip_prefix("file://").unwrap_or(value).trim_start_matches('@');
+            let value = if value.starts_with('-') { &value[value.find(['/', '.'])?..] } else { value };
+            let is_path = value.contains('/') || value != word || value.contains('.');
+            (is_path && !value.is_empty()).then(|| value.to_owned())
+        });
+        let mut names: Vec<String> = Vec::new();
+        for name in self.parsed.targets().into_iter().chain(paths) {
+            if names.len() < NAMES && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     fn is_named(&self, path: &str) -> bool {
@@ -230,7 +251,19 @@ impl<'a> Place<'a> {
             return Checked::Moved;
         }
         let mut roots: Vec<PathBuf> = self.folders.iter().map(|folder| project_of(folder)).collect();
+        // Folders elsewhere that the call names are looked through as well.
+        let named = self.names().into_iter().filter(|name| !name.contains("://"));
+        for folder in
+            named.flat_map(|name| self.candidates(&name)).filter_map(|path| fs::canonicalize(path).ok())
+        {
+            if folder.is_dir() && !roots.iter().any(|root| folder.starts_with(root)) {
+                roots.push(folder);
+            }
+        }
         roots.dedup();
+        if self.has_new_project_package(ended) {
+            return Checked::Moved;
+        }
         match newer::in_any(&roots, ended, LOOK_FOR) {
             Some(true) => Checked::Moved,
             Some(false) => Checked::Holds,
@@ -249,15 +282,24 @@ impl<'a> Place<'a> {
         paths.any(|path| is_newer(&path, since) || holds_newer(&path, since))
     }
 
+    /// Where packages of the project lie: not looked through, since there are too many files in them.
+    fn project_packages(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter().flat_map(|folder| folder.ancestors().take(FOLDERS_UP));
+        folders.flat_map(|folder| PROJECT_PACKAGES.iter().map(move |place| folder.join(place)))
+    }
+
+    /// Was a package installed in the project?
+    fn has_new_project_package(&self, since: SystemTime) -> bool {
+        self.project_packages().flat_map(|place| with_packages(&place)).any(|place| is_newer(&place, since))
+    }
+
     /// Was a package installed, in the project, by the user or on the machine?
     fn has_new_package(&self, since: SystemTime) -> bool {
         let mut places: Vec<PathBuf> = SYSTEM_PACKAGES.iter().map(PathBuf::from).collect();
         places.extend(
             self.home.into_iter().flat_map(|home| HOME_PACKAGES.iter().map(|place| home.join(place))),
         );
-        for folder in self.folders.iter().flat_map(|folder| folder.ancestors().take(FOLDERS_UP)) {
-            places.extend(PROJECT_PACKAGES.iter().map(|place| folder.join(place)));
-        }
+        places.extend(self.project_packages());
         let machine = self.machine();
         let programs = ["python3", "python", "node", "ruby", "php"].into_iter();
         let prefixes = programs.filter_map(|program| fs::canonicalize(machine.program(program)?).ok());
@@ -361,10 +403,25 @@ mod tests {
 
     /// What a look shows after something was done to a project, of a call that had failed before.
     fn seen(call: &Call, condition: Condition, done: impl FnOnce(&Path)) -> Checked {
+        seen_by(Track::Repeat, call, condition, done)
+    }
+
+    fn seen_by(track: Track, call: &Call, condition: Condition, done: impl FnOnce(&Path)) -> Checked {
+        seen_after(track, call, condition, |_| {}, done)
+    }
+
+    fn seen_after(
+        track: Track,
+        call: &Call,
+        condition: Condition,
+        before: impl FnOnce(&Path),
+        done: impl FnOnce(&Path),
+    ) -> Checked {
         let root = tempfile::tempdir().unwrap();
         let (app, home) = (root.path().join("app"), root.path().join("home"));
         fs::create_dir_all(&app).unwrap();
         fs::create_dir_all(&home).unwrap();
+        before(root.path());
         // Clocks of files are coarse.
         thread::sleep(Duration::from_millis(40));
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
@@ -372,7 +429,7 @@ mod tests {
         thread::sleep(Duration::from_millis(40));
         done(root.path());
         let reason = Reason {
-            track: Track::Repeat,
+            track,
             count: 1,
             kind: Kind::Validation,
             rule: String::new(),
@@ -398,6 +455,105 @@ mod tests {
             assert_eq!(seen(&commit, files(), |root| write(root, name)), Checked::Moved, "{name}");
         }
         assert_eq!(seen(&commit, files(), |root| write(root, ".other")), Checked::Holds);
+    }
+
+    /// The same of a look that was answered before.
+    fn seen_of_look(line: &str, done: impl FnOnce(&Path)) -> Checked {
+        seen_by(Track::Rerun, &Call::shell(line), Condition::Unseen, done)
+    }
+
+    #[test]
+    fn a_look_is_answered_as_before_only_while_all_that_it_may_read_is_as_it_was() {
+        let write = |root: &Path, name: &str| {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        };
+        assert_eq!(seen_of_look("git status", |_| {}), Checked::Holds);
+        assert_eq!(seen_of_look("git status", |root| write(root, "other/a.rs")), Checked::Holds);
+        for (line, file) in [
+            ("git status", "app/a/b/new.rs"),
+            ("make", "app/.env"),
+            ("grep -rn x .", "app/src/deep/er/x.c"),
+            ("cat ../other/notes.txt", "other/notes.txt"),
+            ("grep -rn x ../other", "other/deep/er/x.c"),
+            ("make -f ../other/x.mk", "other/x.mk"),
+            ("pytest --rootdir=../other", "other/tests/test_a.py"),
+            ("wc -l < ../other/x.csv", "other/x.csv"),
+            ("npm test", "home/.npmrc"),
+            ("npm test", "app/node_modules/.package-lock.json"),
+        ] {
+            assert_eq!(seen_of_look(line, |root| write(root, file)), Checked::Moved, "{line}: {file}");
+        }
+    }
+
+    #[test]
+    fn another_branch_a_commit_and_a_link_are_seen() {
+        let git = |root: &Path, words: &[&str]| {
+            let status = std::process::Command::new("git")
+                .args(["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"])
+                .args(words)
+                .current_dir(root.join("app"))
+                .env("HOME", root)
+                .output()
+                .unwrap();
+            assert!(status.status.success(), "{words:?}: {}", String::from_utf8_lossy(&status.stderr));
+        };
+        let with = |before: &dyn Fn(&Path), after: &dyn Fn(&Path)| {
+            seen_after(Track::Rerun, &Call::shell("git log"), Condition::Unseen, before, after)
+        };
+        let repository = |root: &Path| {
+            git(root, &["init", "-q"]);
+            git(root, &["commit", "-q", "--allow-empty", "-m", "a"]);
+            git(root, &["branch", "feature/x"]);
+        };
+        assert_eq!(with(&repository, &|_| {}), Checked::Holds);
+        assert_eq!(with(&repository, &|root| git(root, &["checkout", "-q", "feature/x"])), Checked::Moved);
+        assert_eq!(
+            with(&repository, &|root| git(root, &["commit", "-q", "--allow-empty", "-m", "b"])),
+            Checked::Moved
+        );
+        assert_eq!(
+            with(&repository, &|root| git(root, &["branch", "-f", "feature/x", "HEAD"])),
+            Checked::Holds
+        );
+        assert_eq!(with(&repository, &|root| git(root, &["tag", "v1"])), Checked::Moved);
+        // A work tree beside the repository has its head elsewhere.
+        let beside = |root: &Path| {
+            repository(root);
+            git(root, &["worktree", "add", "-q", "../beside", "feature/x"]);
+            fs::rename(root.join("app"), root.join("main")).unwrap();
+            fs::rename(root.join("beside"), root.join("app")).unwrap();
+            let text = format!("gitdir: {}\n", root.join("main/.git/worktrees/beside").display());
+            fs::write(root.join("app/.git"), text).unwrap();
+        };
+        assert_eq!(with(&beside, &|_| {}), Checked::Holds);
+        assert_eq!(
+            with(&beside, &|root| fs::write(
+                root.join("main/.git/worktrees/beside/HEAD"),
+                "ref: refs/heads/main"
+            )
+            .unwrap()),
+            Checked::Moved
+        );
+        #[cfg(unix)]
+        {
+            let linked = |root: &Path| {
+                fs::create_dir_all(root.join("lib/deep")).unwrap();
+                std::os::unix::fs::symlink(root.join("lib"), root.join("app/lib")).unwrap();
+            };
+            assert_eq!(with(&linked, &|_| {}), Checked::Holds);
+            assert_eq!(
+                with(&linked, &|root| fs::write(root.join("lib/deep/x.c"), "x").unwrap()),
+                Checked::Moved
+            );
+        }
+        // Taken away, also from deep below.
+        let deep = |root: &Path| {
+            fs::create_dir_all(root.join("app/a/b")).unwrap();
+            fs::write(root.join("app/a/b/x.rs"), "x").unwrap();
+        };
+        assert_eq!(with(&deep, &|root| fs::remove_file(root.join("app/a/b/x.rs")).unwrap()), Checked::Moved);
     }
 
     #[test]

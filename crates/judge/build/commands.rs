@@ -14,6 +14,22 @@ struct File {
     flags: Vec<Flags>,
     valued: BTreeMap<String, Vec<String>>,
     tools: Vec<Tools>,
+    looks: Vec<Looks>,
+}
+
+/// Commands and tools that are known to only look, however they are called within these limits.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Looks {
+    #[serde(default)]
+    run: Vec<String>,
+    #[serde(default)]
+    tools: Vec<String>,
+    #[serde(default)]
+    not_with: Vec<String>,
+    operands: Option<usize>,
+    #[serde(default)]
+    fills: bool,
 }
 
 /// Commands that are alike: each is a program, or a program with one or two sub-commands.
@@ -134,6 +150,25 @@ pub fn generate(rules: &Path, out: &Path) {
     }
     table(&mut code, "TOOLS", "Traits", &names);
     table(&mut code, "VERBS", "Traits", &verbs);
+
+    let (mut looks, mut look_tools) = (BTreeMap::new(), BTreeMap::new());
+    for group in &file.looks {
+        let limits = format!(
+            "Limits {{ not_with: &{:?}, operands: {}, fills: {} }}",
+            group.not_with,
+            group.operands.map_or("usize::MAX".to_owned(), |most| most.to_string()),
+            group.fills
+        );
+        for run in &group.run {
+            let earlier = looks.insert(run.as_str(), limits.clone());
+            assert!(earlier.is_none(), "{}: `{run}` stands in two groups of looks", path.display());
+        }
+        for tool in &group.tools {
+            look_tools.insert(tool.as_str(), "()".to_owned());
+        }
+    }
+    table(&mut code, "LOOKS", "Limits", &looks);
+    table(&mut code, "LOOK_TOOLS", "()", &look_tools);
 
     std::fs::write(out.join("commands.rs"), code).expect("the folder for generated files is writable");
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod commands;
 mod http;
+mod look;
 pub(crate) mod script;
 mod task;
 
@@ -15,6 +16,7 @@ use crate::Call;
 use crate::kind::vocabulary;
 use crate::shell::{self, ParsedCall};
 use commands::Traits;
+pub use look::Looks;
 
 vocabulary! {
     /// What a call does to the world, from weak to strong. `Unknown` stays unknown.
@@ -39,6 +41,11 @@ pub fn of(call: &Call) -> Nature {
 /// operation, a service that was started. Looking, building and testing do not.
 pub fn moves_world(call: &Call) -> bool {
     ParsedCall::of(call).moves_world()
+}
+
+/// Tells how sure it is that a call only looks. Only calls that are known to look can be the same question once more.
+pub fn looks(call: &Call) -> Looks {
+    ParsedCall::of(call).looks()
 }
 
 /// Tells whether running this call again and again is waiting for something that goes on elsewhere.
@@ -72,6 +79,11 @@ impl ParsedCall<'_> {
             Some(script) => script::moves_world(script),
             None => self.traits().moves_world,
         }
+    }
+
+    /// See [`looks`].
+    pub fn looks(&self) -> Looks {
+        look::of(self)
     }
 
     /// See [`waits`].

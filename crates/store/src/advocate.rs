@@ -13,7 +13,7 @@ use crate::rewritten::Rewritten;
 /// So often a transaction is begun anew for one entry. A question that is still open then stays without an answer.
 pub(crate) const ROUNDS: usize = 5;
 
-/// When a call failed.
+/// When a call ran last: when it failed, or was answered as it would be now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed {
     /// When it was asked for, in milliseconds since 1970.
@@ -35,7 +35,7 @@ pub enum Checked {
 
 /// Speaks for one call.
 pub trait Advocate {
-    /// Does the cause of a failure still hold? Looked at now.
+    /// Does the cause of a failure still hold, or the answer of a look that is asked once more? Looked at now.
     fn check(&self, reason: &Reason, failed: Failed) -> Checked;
 
     /// Another call that could take its place.

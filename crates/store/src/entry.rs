@@ -9,7 +9,7 @@ use memchr::memmem;
 use serde_json::Value;
 use unstuck_judge::fingerprint::{self, Fingerprint};
 use unstuck_judge::ladder::{Change, Dir, Ending, Manner, Print, Round, Sight, Speaker, Upshot, see};
-use unstuck_judge::nature::Nature;
+use unstuck_judge::nature::{Looks, Nature};
 use unstuck_judge::retry::{Draw, MayRepeat};
 use unstuck_judge::{Call, Condition, FixBy, Kind, Observation, Outcome, vocabulary};
 use unstuck_wire::clean::{Clean, CleanOutput, Cleaner, Secrets};
@@ -182,6 +182,11 @@ impl Asked {
     /// The same call of a tool of which somebody says what it does to the world.
     #[must_use]
     pub fn known_to_be(mut self, nature: Nature) -> Asked {
+        self.sight.looks = match nature {
+            Nature::ReadOnly => Looks::Known,
+            Nature::Idempotent | Nature::Writes => Looks::MayWrite,
+            Nature::Unknown => self.sight.looks,
+        };
         self.sight.manner = match nature {
             Nature::ReadOnly => Manner::Looks,
             Nature::Idempotent | Nature::Writes => Manner::Changes(Change::Edit),

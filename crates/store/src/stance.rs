@@ -181,12 +181,9 @@ impl Clerk<'_> {
         Ok(())
     }
 
-    /// Does the cause of a failure still hold? What others saw and did since is known from their records; all else is looked at.
+    /// Does the cause of a failure still hold, or the answer of a look that is asked once more? What others saw and did since is
+    /// known from their records; all else is looked at.
     fn check(&self, session: i64, asked: &Asked, reason: &Reason) -> Result<Checked, rusqlite::Error> {
-        // That looks in a row were answered alike, and nothing was done between them, is known from here.
-        if reason.track.asks() {
-            return Ok(Checked::Holds);
-        }
         let failed: Option<Failed> = self
             .connection
             .prepare_cached(LAST_KNOWN)?

@@ -3,10 +3,11 @@
 use super::before::{cycle_of, intent_track, is_elsewhere, look_track, plain, waited_since};
 use super::preset::{self, Limits, Settings};
 use super::sight::{Ending, Fault, Firmness, Manner, Moment, Print, Sight, Speaker, State, Upshot};
-use super::standing::{Known, Lap, Look, Said, Standing, Streak, UNSHOWN, answers};
+use super::standing::{Known, Lap, Look, Said, Standing, Streak, UNSHOWN};
 use super::{Decision, Reason, Rung, Track};
 use crate::condition::Condition;
 use crate::kind::Kind;
+use crate::nature::Looks;
 
 /// Lists longer than this are cut: they are there to compare, not to keep.
 const LISTED: usize = 16;
@@ -283,6 +284,11 @@ impl Clerk<'_> {
                 self.standing.world.stir(tick);
                 self.see()
             }
+            // What may write can have changed an answer whatever it prints.
+            Manner::Changes(_) | Manner::Runs if sight.looks == Looks::MayWrite => {
+                self.standing.world.step();
+                self.see()
+            }
             Manner::Changes(_) | Manner::Looks | Manner::Runs => {
                 self.standing.world.look(tick, sight);
                 self.see()
@@ -318,9 +324,27 @@ impl Clerk<'_> {
         failed.is_some_and(|known| known.targets.iter().any(|target| self.sight.targets.contains(target)))
     }
 
-    /// Counts an answer.
+    /// Counts an answer. A call that may write is no question: its answer is only remembered, to know the next one from it.
     fn see(&mut self) -> Decision {
         let (sight, answer) = (self.sight, self.answer());
+        if sight.looks != Looks::Known {
+            self.standing.agent_mut(self.moment.agent).reruns = 0;
+        }
+        if sight.looks == Looks::MayWrite {
+            let (tick, turn, world) = (self.standing.tick, self.standing.turn, self.standing.world.count);
+            let look = Look {
+                answer,
+                seen: 1,
+                at: tick,
+                world,
+                turn,
+                by: self.moment,
+                state: self.ending.state,
+                said: Said::NOTHING,
+            };
+            self.standing.looks.put(self.moment.agent.own(sight.exact), tick, look);
+            return Decision::SILENT;
+        }
         let standing = &*self.standing;
         let world = standing.world.count;
         let place = self.moment.agent.own(sight.exact);
@@ -352,7 +376,7 @@ impl Clerk<'_> {
         let alive = look.state == State::Alive;
         self.standing.looks.put(place, self.standing.tick, look);
         let said = decision(word, plain(track, seen));
-        if mute || !answers(sight.manner) {
+        if mute || sight.looks != Looks::Known {
             return said;
         }
         let limits = self.limits(Track::Rerun, Firmness::Certain, Kind::NotAnError);
@@ -400,7 +424,9 @@ impl Clerk<'_> {
     fn close(&mut self, said: Decision) -> Decision {
         let limits = self.limits(Track::Cycle, Firmness::Certain, Kind::NotAnError);
         let alive = self.ending.state == State::Alive || self.sight.waits;
-        let answer = if self.is_mute() { UNSHOWN } else { self.ending.bytes };
+        // Steps that went well, each of which may write, lead somewhere although they look alike.
+        let is_step = self.sight.looks == Looks::MayWrite && self.ending.upshot == Upshot::Fine;
+        let answer = if is_step || self.is_mute() { UNSHOWN } else { self.ending.bytes };
         let turn = self.standing.turn;
         let agent = self.standing.agent_mut(self.moment.agent);
         agent.turn = turn;

@@ -6,6 +6,7 @@ use super::standing::{Agent, Known, Look, Said, Standing, UNSHOWN};
 use super::{Decision, Reason, Rung, Track};
 use crate::condition::Condition;
 use crate::kind::Kind;
+use crate::nature::Looks;
 
 /// What speaks against a call.
 struct Charge {
@@ -187,6 +188,9 @@ impl Court<'_> {
 
     /// An answer that was given before, and nothing moved since.
     fn look(&self) -> Option<Charge> {
+        if self.sight.looks == Looks::MayWrite {
+            return None;
+        }
         let place = self.moment.agent.own(self.sight.exact);
         let look = self.standing.looks.get(place)?;
         let parallel = look.by.round.is_shared_with(self.moment.round);
@@ -206,6 +210,9 @@ impl Court<'_> {
 
     /// One more of many looks in a row that were all answered before, with nothing else done in between.
     fn rerun(&self, agent: &Agent) -> Option<Charge> {
+        if self.sight.looks != Looks::Known {
+            return None;
+        }
         let look = self.standing.looks.get(self.moment.agent.own(self.sight.exact))?;
         let is_answered = look.world == self.standing.world.count
             && look.state != State::Alive

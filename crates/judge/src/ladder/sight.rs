@@ -5,6 +5,7 @@
 
 use crate::condition::Condition;
 use crate::kind::{Kind, vocabulary};
+use crate::nature::Looks;
 
 /// A short hash by which two things are known to be alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,6 +125,8 @@ pub struct Sight {
     pub roots: Vec<Print>,
     /// What it does to the world.
     pub manner: Manner,
+    /// How sure it is that it only looks: nothing else is the same question when it is repeated.
+    pub looks: Looks,
     /// Who is asked.
     pub speaker: Speaker,
     /// Where it runs.

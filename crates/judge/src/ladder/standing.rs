@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rung;
-use super::sight::{Change, Dir, Firmness, Manner, Moment, Print, Sight, State};
+use super::sight::{Change, Dir, Firmness, Moment, Print, Sight, State};
 use crate::condition::Condition;
 use crate::kind::Kind;
 
@@ -350,6 +350,11 @@ impl World {
         self.last[Change::Script as usize] = tick;
     }
 
+    /// Something was done that may write: an answer could have changed.
+    pub fn step(&mut self) {
+        self.count += 1;
+    }
+
     /// A tool did something of which nobody knows what it changed.
     pub fn stir(&mut self, tick: Tick) {
         self.stirred = tick;
@@ -460,13 +465,5 @@ impl Standing {
         let streaks: usize = self.agents.values().map(|agent| agent.streaks.len()).sum();
         let world = self.world.touched.len() + self.world.looked_at.len() + self.world.recent.len();
         self.known.len() + self.looks.len() + self.laps.len() + self.agents.len() + streaks + world
-    }
-}
-
-/// Does a call of this manner get its answer from the world as it is?
-pub fn answers(manner: Manner) -> bool {
-    match manner {
-        Manner::Looks | Manner::Runs | Manner::Unclear => true,
-        Manner::Changes(_) | Manner::Waits => false,
     }
 }

@@ -42,6 +42,17 @@ struct Change {
     moves_world: bool,
 }
 
+/// Within which limits a command is known to only look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Not with one of these flags.
+    pub not_with: &'static [&'static str],
+    /// With at most so many words that are no flags.
+    pub operands: usize,
+    /// It looks at nothing itself; it only stands between those that do.
+    pub fills: bool,
+}
+
 include!(concat!(env!("OUT_DIR"), "/commands.rs"));
 
 fn find<T: Copy>(table: &[(&str, T)], key: &str) -> Option<T> {
@@ -61,6 +72,16 @@ pub(crate) fn verb(word: &str) -> Option<Traits> {
 /// What is known of exactly this program and sub-command.
 pub(super) fn row(key: &str) -> Option<Traits> {
     find(COMMANDS, key)
+}
+
+/// The limits of exactly this program, with or without sub-commands, where it is known to only look.
+pub(super) fn look(key: &str) -> Option<Limits> {
+    find(LOOKS, key)
+}
+
+/// Is it a tool of an agent, lower case, that is known to only look?
+pub(super) fn is_look_tool(name: &str) -> bool {
+    find(LOOK_TOOLS, name).is_some()
 }
 
 /// The flags of `program` that take the next word as their value.

@@ -149,7 +149,9 @@ pub(super) fn nature(command: &Command) -> Option<Nature> {
         // `make -j 8 CC=gcc` names no task.
         !was_value && !word.starts_with('-') && !word.contains('=') && word.parse::<u64>().is_err()
     });
-    let tasks = words.filter(|word| !BEFORE.contains(word)).take(most);
+    // To `make` and its like every word is a task of its own.
+    let is_task = |word: &&str| most == usize::MAX || !BEFORE.contains(word);
+    let tasks = words.filter(is_task).take(most);
     tasks.map(|task| of_task(program, task)).max()
 }
 

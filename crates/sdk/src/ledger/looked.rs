@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use unstuck_judge::Condition;
+use unstuck_judge::ladder::Reason;
 use unstuck_store::Checked;
 
 /// So many names of a call are looked at.
@@ -24,15 +25,19 @@ pub(super) enum Where {
     Elsewhere,
 }
 
-/// Does the cause of a failure still hold? A path that is kept is written with `~` for the home. Where a server does not share
+/// Does the cause of a failure still hold, or the answer of a look? A path that is kept is written with `~` for the home. Where a server does not share
 /// even its folder with us, nothing is known of it.
 pub(super) fn check(
     input: &Value,
-    condition: &Condition,
+    reason: &Reason,
     works: Where,
     home: Option<&Path>,
     since: SystemTime,
 ) -> Checked {
+    if reason.track.asks() {
+        return same_answer(input, works, since);
+    }
+    let condition = &reason.condition;
     let is_there = |path: &str| fs::symlink_metadata(at_home(path, home)).is_ok();
     let as_it_was = match condition {
         Condition::NoPath(path) if works == Where::Elsewhere && !has_folder(&at_home(path, home)) => {
@@ -49,6 +54,18 @@ pub(super) fn check(
         | Condition::SamePackages(_) => return Checked::Unseen,
     };
     if as_it_was { Checked::Holds } else { Checked::Moved }
+}
+
+/// Would a look be answered as it was? That can be told where its arguments name files of this machine, and nothing else can.
+fn same_answer(input: &Value, works: Where, since: SystemTime) -> Checked {
+    let mut names = Vec::new();
+    texts(input, &mut names);
+    let is_file = |name: &&str| fs::metadata(name).is_ok_and(|about| about.is_file());
+    match names_newer(input, since) {
+        true => Checked::Moved,
+        false if works == Where::Here && names.iter().any(is_file) => Checked::Holds,
+        false => Checked::Unseen,
+    }
 }
 
 fn at_home(path: &str, home: Option<&Path>) -> PathBuf {

@@ -357,11 +357,9 @@ impl Memory {
         let works = if self.policy.sees_a_part { Where::Elsewhere } else { Where::Here };
         let checked = match (reason, last) {
             _ if is_old => Checked::Moved,
-            // That looks were answered alike, and nothing was done between them, is known from here.
-            (Some(reason), _) if reason.track.asks() => Checked::Holds,
             (Some(reason), Some(last)) => {
                 let since = SystemTime::UNIX_EPOCH + Duration::from_millis(last.at);
-                looked::check(input, &reason.condition, works, None, since)
+                looked::check(input, reason, works, None, since)
             }
             (Some(_), None) | (None, _) => Checked::Unseen,
         };

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::sight::{Manner, Print, Sight, Speaker};
 use crate::call::Call;
 use crate::fingerprint::{self, Fingerprint};
-use crate::nature;
+use crate::nature::{self, Looks};
 use crate::shell::{self, ParsedCall};
 
 /// How our own refusals begin, so that they are not taken for failures when a host hands them back as results.
@@ -42,7 +42,11 @@ pub fn sight_and_prints(call: &Call) -> (Sight, [Fingerprint; 2]) {
     let creates = script.is_none() && manner::creates(call);
     let mut roots = stopped::needed(&parsed, creates);
     roots.truncate(LISTED);
-    let manner = manner::of(&parsed);
+    let (manner, looks) = match (manner::of(&parsed), parsed.looks()) {
+        (_, Looks::Known) => (Manner::Looks, Looks::Known),
+        (manner @ (Manner::Looks | Manner::Runs), looks) => (manner, looks),
+        (manner @ (Manner::Changes(_) | Manner::Waits | Manner::Unclear), _) => (manner, Looks::MayWrite),
+    };
     let approach = parsed.approach();
     let polls = manner::polls(&parsed);
     let waits = script.is_some_and(manner::sleeps);
@@ -79,6 +83,7 @@ pub fn sight_and_prints(call: &Call) -> (Sight, [Fingerprint; 2]) {
         approach: Print::of(&["approach", &approach]),
         roots,
         manner,
+        looks,
         speaker,
         dir,
         names: names(targets.iter().map(String::as_str)),

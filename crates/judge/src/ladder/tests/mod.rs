@@ -9,10 +9,12 @@ use super::sight::{
 };
 use super::{Decision, Limits, Preset, Rung, Settings, Track};
 use crate::Condition;
+use crate::nature::Looks;
 use crate::{Call, Kind, Lang, Observation, Outcome, Rules};
 
 mod honest;
 mod properties;
+mod same_question;
 mod stuck;
 mod texts;
 
@@ -464,6 +466,11 @@ fn sight_of(number: u64, root: u64, manner: u64) -> Sight {
         intent: print("intent", number / 2),
         approach: print("approach", number / 4),
         roots: vec![print("root", root)],
+        looks: match manner {
+            Manner::Looks => Looks::Known,
+            Manner::Runs => Looks::Seems,
+            Manner::Changes(_) | Manner::Waits | Manner::Unclear => Looks::MayWrite,
+        },
         manner,
         speaker: if root.is_multiple_of(2) { Speaker::Shell } else { Speaker::Tool },
         dir: Dir::Unsaid,

@@ -147,8 +147,6 @@ fn what_has_no_effect_has_no_effect() {
     let laps: Vec<Ran> =
         (0..8).flat_map(|lap| [test.clone(), edit("/w/dist/a.js", &lap.to_string())]).collect();
     check("edits of a file that is not loaded", 13, &laps);
-    let noop = sh("sed -i 's/foo/foo/' a.py", 0, "");
-    check("an edit that changes nothing", 3, &again(4, noop));
     let dead = ["make", "ls", "pwd", "ls -la", "echo hi"].map(|line| sh(line, 1, ""));
     check("a shell whose directory is gone", 4, &dead);
     let opaque =

@@ -157,9 +157,7 @@ impl Advocate for Witness {
         };
         match self.unseen.as_ref().is_some_and(moved) {
             true => Checked::Moved,
-            false => {
-                looked::check(self.call.input(), &reason.condition, self.works, self.home.as_deref(), since)
-            }
+            false => looked::check(self.call.input(), reason, self.works, self.home.as_deref(), since),
         }
     }
 }
