@@ -63,6 +63,7 @@ pub(super) static BUILT_IN: Policy = Policy {{
     spread: {spread},
     hints: HintRules {{ longest_wait: {hint_wait}, longest_believed: {hint_believed} }},
     budget: BudgetRules {{ max: {max}, regain: {regain}, refund_percent: {refund} }},
+    host: HostRules {{ retries: {host_retries}, per: {host_per} }},
     breaker: BreakerRules {{
         window: {window},
         least_calls: {least_calls},
@@ -88,6 +89,8 @@ pub(super) static BUILT_IN: Policy = Policy {{
         max = said(budget.max, "budget.max")?,
         regain = said(budget.regain, "budget.regain")?,
         refund = said(budget.refund_percent, "budget.refund_percent")?.0,
+        host_retries = said(file.host.retries, "host.retries")?,
+        host_per = time(said(file.host.per, "host.per")?),
         window = said(breaker.window, "breaker.window")?.0,
         least_calls = said(breaker.least_calls, "breaker.least_calls")?.0,
         trip = said(breaker.trip_percent, "breaker.trip_percent")?.0,

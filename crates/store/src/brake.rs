@@ -1,5 +1,5 @@
-//! The brakes of the retry policy, kept between processes: a budget and a breaker for each session and tool. The policy itself
-//! is the judge's.
+//! The brakes of the retry policy, kept between processes: a budget and a breaker for each session and tool, and a budget for each
+//! host that all of them share. The policy itself is the judge's.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,11 +8,12 @@ use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 use unstuck_judge::Kind;
 use unstuck_judge::retry::{
-    Ask, Breaker, BreakerEvent, Budget, Decision, Experience, LimitFactor, Policy, Seen, StopReason,
+    self, Ask, Breaker, BreakerEvent, Budget, Decision, Experience, HostBudget, LimitFactor, Policy, Seen,
+    StopReason,
 };
 use unstuck_wire::time;
 
-use crate::entry::{Ended, RetryAsk, Retrying, Series};
+use crate::entry::{Asked, Ended, RetryAsk, Retrying, Series};
 use crate::event::EventType;
 use crate::pack::{Pack, packed, unpacked};
 use crate::past_retries::Rows;
@@ -109,7 +110,11 @@ pub(crate) fn pull(
     };
     let name = |what: &str| format!("{what}/{}/{}", attempt.session, asked.tool);
     let (budget, breaker) = tell(clerk, attempt, &policy, &[name("budget"), name("breaker")], end, at)?;
-    let Some(finding) = &ended.finding else { return Ok(Pulled { retry: None, announced: None }) };
+    let host = Host::of(asked);
+    let Some(finding) = &ended.finding else {
+        host.succeeded(clerk, &policy, so_far.retries_made, at)?;
+        return Ok(Pulled { retry: None, announced: None });
+    };
     let retry = decide(
         &policy,
         ask,
@@ -129,6 +134,11 @@ pub(crate) fn pull(
             draw: ask.draw,
         },
     );
+    let retry = match ask.from_hook {
+        // Who sends it again asks for it anew.
+        Some(_) => retry,
+        None => host.take(clerk, &policy, finding.kind, retry, at)?,
+    };
     let announced = match retry {
         Retry::Again { wait, attempt: next, of, seen, .. } => {
             let retrying = Retrying {
@@ -144,6 +154,54 @@ pub(crate) fn pull(
         Retry::Stop { .. } => None,
     };
     Ok(Pulled { retry: Some(retry), announced })
+}
+
+/// The budget of retries that all who ask one host share.
+struct Host(Option<String>);
+
+impl Host {
+    fn of(asked: &Asked) -> Host {
+        Host(retry::host(&asked.label, &asked.tool).map(|host| format!("host/{host}")))
+    }
+
+    /// Takes a retry from it, if there is one left.
+    fn take(
+        &self,
+        clerk: &Clerk<'_>,
+        policy: &Policy,
+        kind: Kind,
+        retry: Retry,
+        at: u64,
+    ) -> Result<Retry, rusqlite::Error> {
+        let (Some(name), Retry::Again { wait, seen, .. }) = (&self.0, retry) else { return Ok(retry) };
+        let row = policy.row(kind);
+        let chosen = if row.is_chosen { u32::from(row.retries) } else { 0 };
+        let spent: HostBudget = get(clerk, name)?.unwrap_or_default();
+        match spent.take(chosen, at, &policy.host) {
+            Ok(spent) => {
+                put(clerk, name, None, at, &spent)?;
+                Ok(retry)
+            }
+            Err(again) => {
+                Ok(Retry::Stop { why: StopReason::HostBudget, come_back_after: Some(again.max(wait)), seen })
+            }
+        }
+    }
+
+    /// It answered.
+    fn succeeded(
+        &self,
+        clerk: &Clerk<'_>,
+        policy: &Policy,
+        retries_made: u8,
+        at: u64,
+    ) -> Result<(), rusqlite::Error> {
+        let Some(name) = &self.0 else { return Ok(()) };
+        let Some(spent) = get::<HostBudget>(clerk, name)?.filter(|spent| spent.spent > 0) else {
+            return Ok(());
+        };
+        put(clerk, name, None, at, &spent.succeeded(retries_made.into(), at, &policy.host))
+    }
 }
 
 /// The same question where nothing can be remembered: full budget, shut breaker, no past. `None` where it did not fail.
@@ -296,10 +354,10 @@ fn tell(
     let Brakes { budget: new_budget, breaker: new_breaker } =
         Brakes { budget, breaker }.told(policy, end, attempt.asked_at, at);
     if new_budget != budget {
-        put(clerk, budget_name, session, at, &new_budget)?;
+        put(clerk, budget_name, Some(session), at, &new_budget)?;
     }
     if new_breaker != breaker {
-        put(clerk, breaker_name, session, at, &new_breaker)?;
+        put(clerk, breaker_name, Some(session), at, &new_breaker)?;
     }
     let allows = |budget: Budget| budget.allows_retry(&policy.budget);
     if allows(budget) != allows(new_budget) {
@@ -370,7 +428,7 @@ fn get<T: Pack>(clerk: &Clerk<'_>, name: &str) -> Result<Option<T>, rusqlite::Er
 fn put(
     clerk: &Clerk<'_>,
     name: &str,
-    session: i64,
+    session: Option<i64>,
     at: u64,
     value: &impl Pack,
 ) -> Result<(), rusqlite::Error> {

@@ -9,7 +9,8 @@ use unstuck_judge::ladder::{
     Agent, Change, Dir, Ending, Fault, Firmness, Known, Lap, Look, Manner, Moment, Print, Round, Rung, Said,
     Sight, Speaker, State, Streak, Upshot, World,
 };
-use unstuck_judge::retry::{Breaker, Budget, PastYield, Recent, Tally};
+use unstuck_judge::nature::Looks;
+use unstuck_judge::retry::{Breaker, Budget, HostBudget, PastYield, Recent, Tally};
 use unstuck_judge::{Condition, Kind};
 
 /// Goes up whenever a value is written in another way; what was written before is then read as nothing.
@@ -203,12 +204,28 @@ fields! {
     Lap { answer laps kind world turn said }
     Streak { answer length kind turn by said line }
     Sight {
-        label tool_name tool exact intent approach roots manner speaker dir targets names creates polls waits trivial
+        label tool_name tool exact intent approach roots manner speaker dir targets names creates polls waits trivial looks
     }
     Fault { line rule kind firmness cause roots names silent opaque proven condition }
     Ending { upshot bytes masked ageless telling green state }
     Budget { tokens }
+    HostBudget { spent at }
     Head { tick turn count changes last recent stirred waited }
+}
+
+/// How sure it is that a call only looks. It stands last, and what was written before anybody wrote it down has none: of such a call
+/// nothing is known.
+impl Pack for Looks {
+    fn pack(&self, into: &mut Vec<u8>) {
+        self.word().to_owned().pack(into);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<Looks> {
+        match from.is_empty() {
+            true => Some(Looks::MayWrite),
+            false => String::unpack(from)?.parse().ok(),
+        }
+    }
 }
 
 /// Small numbers.

@@ -105,6 +105,10 @@ fn stop_reason(why: StopReason, lang: Lang) -> Option<&'static str> {
         (StopReason::BreakerOpen, Lang::Zh) => "本会话近期失败的调用过多",
         (StopReason::BudgetEmpty, Lang::En) => "the session's budget for retries is used up",
         (StopReason::BudgetEmpty, Lang::Zh) => "本会话的重试预算已用完",
+        (StopReason::HostBudget, Lang::En) => {
+            "this host was asked again often enough for now, by all sessions together (retry.host)"
+        }
+        (StopReason::HostBudget, Lang::Zh) => "所有会话对该主机的重试暂时已达上限（retry.host）",
         (StopReason::PastYield, Lang::En) => "such retries have been in vain",
         (StopReason::PastYield, Lang::Zh) => "此类重试一直无效",
         (StopReason::HintTooLong, Lang::En) => "the other side asks for a longer wait than is slept through",

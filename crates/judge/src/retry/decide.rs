@@ -103,6 +103,8 @@ vocabulary! {
         BreakerOpen = "breaker_open",
         /// The tokens for retries are used up.
         BudgetEmpty = "budget_empty",
+        /// Everybody together has asked the host again often enough for now.
+        HostBudget = "host_budget",
         /// Such retries have been in vain.
         PastYield = "past_yield",
         /// The server asked for a longer wait than anyone should sleep through.

@@ -30,6 +30,8 @@ pub struct PolicyFile {
     #[serde(default)]
     pub budget: BudgetTable,
     #[serde(default)]
+    pub host: HostTable,
+    #[serde(default)]
     pub breaker: BreakerTable,
     #[serde(default)]
     pub past_yield: YieldTable,
@@ -60,6 +62,13 @@ pub struct BudgetTable {
     pub max: Option<u32>,
     pub regain: Option<u32>,
     pub refund_percent: Option<Percent>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostTable {
+    pub retries: Option<u32>,
+    pub per: Option<Span>,
 }
 
 #[derive(Debug, Default, Deserialize)]

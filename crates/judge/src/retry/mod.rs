@@ -10,6 +10,7 @@ mod budget;
 mod decide;
 mod experience;
 mod file;
+mod host;
 mod past_yield;
 mod policy;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use budget::{Budget, BudgetRules};
 pub use decide::{Ask, Decision, MayRepeat, StopReason};
 pub use experience::{Advice, Experience, Seen, YieldRules};
 pub use file::{MOST_RETRIES, PolicyError};
+pub use host::{HostBudget, HostRules, host};
 pub use past_yield::{PastYield, SPANS, Tally};
 pub use policy::{HintRules, KindRow, LimitFactor, LimitedBy, Policy};
 pub use whom::whom;

@@ -10,6 +10,7 @@ use super::breaker::BreakerRules;
 use super::budget::BudgetRules;
 use super::experience::YieldRules;
 use super::file::{self, JitterWord, MOST_RETRIES, PolicyError, Retries};
+use super::host::HostRules;
 use crate::kind::Kind;
 
 include!(concat!(env!("OUT_DIR"), "/retry.rs"));
@@ -92,6 +93,8 @@ pub struct Policy {
     pub hints: HintRules,
     /// The budget's numbers.
     pub budget: BudgetRules,
+    /// The numbers of the budget that all who ask one host share.
+    pub host: HostRules,
     /// The breaker's numbers.
     pub breaker: BreakerRules,
     /// The numbers by which past yield is read.
@@ -149,6 +152,8 @@ impl Policy {
         set(&mut policy.budget.max, file.budget.max);
         set(&mut policy.budget.regain, file.budget.regain);
         set(&mut policy.budget.refund_percent, file.budget.refund_percent.map(|percent| percent.0));
+        set(&mut policy.host.retries, file.host.retries);
+        set(&mut policy.host.per, file.host.per.map(|span| span.0));
         set(&mut policy.breaker.window, file.breaker.window.map(|calls| calls.0));
         set(&mut policy.breaker.least_calls, file.breaker.least_calls.map(|calls| calls.0));
         set(&mut policy.breaker.trip_percent, file.breaker.trip_percent.map(|percent| percent.0));
