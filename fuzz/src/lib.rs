@@ -4,6 +4,7 @@
 //! seeds run through it as ordinary tests.
 
 mod case;
+pub mod planted;
 pub mod seeds;
 
 use std::sync::LazyLock;

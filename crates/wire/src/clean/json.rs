@@ -6,7 +6,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::{CONTEXT, Cleaner};
-use crate::redact::{kind_of_named, redact_known};
+use crate::redact::{kind_of_field, kind_of_named, redact_known};
 
 /// Longer strings follow no option.
 const ARGUMENT_LENGTH: usize = 4096;
@@ -39,7 +39,7 @@ impl Writer<'_> {
                 None => self.string(string),
             },
             Value::Array(values) => self.array(values, name),
-            Value::Object(fields) => self.object(fields),
+            Value::Object(fields) => self.object(fields, name),
         }
     }
 
@@ -82,7 +82,8 @@ impl Writer<'_> {
         self.text.push(']');
     }
 
-    fn object(&mut self, fields: &Map<String, Value>) {
+    /// Writes the fields of an object that is kept under `parent`.
+    fn object(&mut self, fields: &Map<String, Value>, parent: Option<&str>) {
         // `{"name": "API_KEY", "value": "…"}`
         let named = ["name", "key", "header"].iter().find_map(|key| fields.get(*key)?.as_str());
         self.text.push('{');
@@ -96,10 +97,43 @@ impl Writer<'_> {
             self.string(key);
             self.text.push(':');
             let name = if key == "value" { named.unwrap_or(key) } else { key };
-            self.value(value, Some(name));
+            match written_into_secret(fields, parent, key, value) {
+                Some(kind) => self.mark(kind),
+                None => self.value(value, Some(name)),
+            }
         }
         self.text.push('}');
     }
+}
+
+/// What is written into a field that another key names: `{"selector": "#password", "text": "…"}`.
+fn written_into_secret(
+    fields: &Map<String, Value>,
+    parent: Option<&str>,
+    key: &str,
+    value: &Value,
+) -> Option<&'static str> {
+    const VALUES: [&str; 9] =
+        ["value", "text", "content", "data", "input", "answer", "val", "contents", "string"];
+    const NAMES: [&str; 14] = [
+        "name",
+        "key",
+        "header",
+        "field",
+        "selector",
+        "element",
+        "label",
+        "target",
+        "variable",
+        "id",
+        "placeholder",
+        "type",
+        "kind",
+        "prompt",
+    ];
+    let value = value.as_str().filter(|_| VALUES.contains(&key))?;
+    let names = NAMES.iter().filter_map(|name| fields.get(*name)?.as_str()).chain(parent);
+    names.filter_map(|name| kind_of_field(name, value)).next()
 }
 
 /// `value` as an argument behind the others, if it holds a secret that only they tell: `["--token", "…"]`.

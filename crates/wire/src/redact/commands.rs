@@ -104,6 +104,40 @@ const OPTIONS: &[SecretOption] = &[
     option("keytool", "-keypass", Apart, Value),
     option("sqlcmd", "-P", Both, Value),
     option("mongo*", "-p", Both, Value),
+    option("lftp", "-u", Both, Behind(b',')),
+    option("ncftp*", "-p", Both, Value),
+    option("twine upload", "-p", Both, Value),
+    option("cqlsh", "-p", Both, Value),
+    option("mosquitto*", "-P", Both, Value),
+    option("nuget", "-k", Apart, Value),
+    option("ssh-keygen", "-P", Apart, Value),
+    option("ssh-keygen", "-N", Apart, Value),
+    option("useradd", "-p", Both, Value),
+    option("usermod", "-p", Both, Value),
+    option("doctl", "-t", Apart, Value),
+    option("hcloud", "-t", Apart, Value),
+    option("ldappasswd", "-s", Apart, Value),
+    option("ldappasswd", "-a", Apart, Value),
+    option("ipmitool", "-P", Both, Value),
+    option("snmp*", "-A", Apart, Value),
+    option("snmp*", "-X", Apart, Value),
+    option("bcp", "-P", Both, Value),
+    option("isql", "-P", Both, Value),
+    option("impala-shell", "-w", Apart, Value),
+    option("vncviewer", "-passwd", Apart, Value),
+    option("az keyvault secret set", "--value", Both, Value),
+    option("aws secretsmanager", "--secret-string", Both, Value),
+    option("aws ssm put-parameter", "--value", Both, Value),
+    option("aws cognito-idp", "--password", Both, Value),
+    option("restic", "--password-command", Both, After("echo ")),
+    option("borg", "--passphrase", Both, Value),
+    option("rclone", "--ftp-pass", Both, Value),
+    option("consul acl", "-token", Both, Value),
+    option("etcdctl", "--user", Both, Behind(b':')),
+    option("influx*", "-t", Apart, Value),
+    option("k6 login", "-t", Apart, Value),
+    option("wget", "--http-password", Both, Value),
+    option("wget", "--ftp-password", Both, Value),
 ];
 
 /// A command one of whose words is a secret without an option before it.
@@ -152,6 +186,72 @@ const READERS: &[(&str, &str, Takes)] = &[
     ("smbpasswd", "-s", Value),
     ("htpasswd", "-i", Value),
 ];
+
+/// Commands that are given a secret somewhere: a word of theirs that looks made by a machine is it.
+const GIVEN_SECRETS: &[&str] = &[
+    "ansible-vault encrypt_string",
+    "cargo login",
+    "consul acl",
+    "docker secret create",
+    "doctl auth",
+    "doppler secrets set",
+    "dotnet user-secrets set",
+    "expect -c",
+    "etcdctl",
+    "firebase functions:config:set",
+    "fly secrets",
+    "flyctl secrets",
+    "freerdp",
+    "gcloud secrets",
+    "gh auth",
+    "gh secret",
+    "heroku config:set",
+    "htpasswd",
+    "huggingface-cli login",
+    "kubeadm join",
+    "influx",
+    "ldapsearch",
+    "lftp",
+    "mc alias set",
+    "mc config host add",
+    "mkpasswd",
+    "mysqladmin",
+    "ncftp",
+    "net use",
+    "netlify env:set",
+    "ngrok authtoken",
+    "ngrok config add-authtoken",
+    "nuget setapikey",
+    "openssl passwd",
+    "poetry config http-basic",
+    "poetry config pypi-token",
+    "rabbitmqctl add_user",
+    "rabbitmqctl authenticate_user",
+    "rabbitmqctl change_password",
+    "railway variables",
+    "secret-tool store",
+    "security add-generic-password",
+    "snyk auth",
+    "supabase secrets set",
+    "sudo rabbitmqctl",
+    "travis encrypt",
+    "vault kv put",
+    "vault login",
+    "vault operator unseal",
+    "vault write",
+    "vercel env add",
+    "wandb login",
+    "wpa_passphrase",
+    "wrangler secret",
+];
+
+/// Whether the command that `line` ends in is given a secret.
+pub(super) fn is_given_secret(line: &[u8]) -> bool {
+    GIVEN_SECRETS.iter().any(|command| {
+        memchr::memmem::rfind(line, command.as_bytes())
+            .is_some_and(|at| is_one_command(&line[at + command.len()..]))
+    })
+}
 
 pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
     find_options(text, finds);
@@ -220,6 +320,14 @@ impl Takes {
         let (start, end) = value(text, at)?;
         let start = match self {
             Value => start,
+            // A token in the place of the user needs no password.
+            Behind(sign)
+                if text[start..end].ends_with(&[sign])
+                    && is_random(&text[start..end])
+                    && end - start > 12 =>
+            {
+                start
+            }
             Behind(sign) => start + memchr::memchr(sign, &text[start..end])? + 1,
             After(word) => text[start..end].starts_with(word.as_bytes()).then_some(start + word.len())?,
         };

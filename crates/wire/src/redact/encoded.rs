@@ -1,4 +1,4 @@
-//! Secrets in base64: what was encoded is read, and if a secret is found there, the code is cut.
+//! Secrets in base64, base32 and hexadecimal: what was encoded is read, and if a secret is found there, the code is cut.
 //!
 //! Where a code begins cannot be seen when something of the same letters stands before it (a path, the line above), so
 //! each of the four ways to count is tried. Bytes that are no text are nobody's secret here: a picture stays.
@@ -55,19 +55,85 @@ pub(super) fn find(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<
             continue;
         }
         let length = run(&text[at..], is_base64);
+        let is_secret = |text: &[u8]| !find_all(text, known, deeper).is_empty();
+        find_hex(text, at, length, is_secret, finds);
+        find_base32(text, at, length, is_secret, finds);
         if is_mixed(&text[at..at + length]) {
             for offset in 0..4 {
-                find_in_run(
-                    text,
-                    at,
-                    length,
-                    offset,
-                    |text| !find_all(text, known, deeper).is_empty(),
-                    finds,
-                );
+                find_in_run(text, at, length, offset, is_secret, finds);
             }
         }
         at += length;
+    }
+}
+
+/// Looks for hexadecimal in the run at `at` that reads as text from its first digit to its last.
+fn find_hex(
+    text: Text<'_>,
+    at: usize,
+    length: usize,
+    is_secret: impl Fn(&[u8]) -> bool,
+    finds: &mut Vec<Find>,
+) {
+    let code = &text[at..at + length];
+    let mut start = 0;
+    while let Some(rest) = code.get(start..).filter(|rest| rest.len() >= RUN_LENGTH) {
+        let digits = run(rest, |byte| byte.is_ascii_hexdigit());
+        if digits >= 2 * TEXT_LENGTH {
+            // Readable text has no digit above 7 at every other place.
+            let is_text = |from: usize| {
+                let mut pairs = rest[from..digits].chunks_exact(2);
+                pairs.all(|pair| is_readable(byte_of(pair)))
+            };
+            if let Some(from) = [0, 1].into_iter().find(|from| is_text(*from)) {
+                let decoded: Vec<u8> = rest[from..digits].chunks_exact(2).map(byte_of).collect();
+                if is_secret(&decoded) {
+                    finds.push(Find { start: at + start, end: at + start + digits, kind: "hex" });
+                }
+            }
+        }
+        start += digits + 1;
+    }
+}
+
+fn byte_of(pair: &[u8]) -> u8 {
+    let digit =
+        |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok()).unwrap_or(0);
+    digit(pair[0]) << 4 | digit(pair[1])
+}
+
+/// Looks whether the run at `at` is base32 and reads as text.
+fn find_base32(
+    text: Text<'_>,
+    at: usize,
+    length: usize,
+    is_secret: impl Fn(&[u8]) -> bool,
+    finds: &mut Vec<Find>,
+) {
+    let code = &text[at..at + length];
+    let value = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
+    };
+    let mut decoded = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in code {
+        let Some(value) = value(*byte) else { return };
+        bits = bits << 5 | u32::from(value);
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            let byte = u8::try_from(bits >> count & 0xff).unwrap_or(0);
+            if !is_readable(byte) {
+                return;
+            }
+            decoded.push(byte);
+        }
+    }
+    if decoded.len() >= TEXT_LENGTH && is_secret(&decoded) {
+        let padding = run(&text[at + length..], |byte| byte == b'=').min(6);
+        finds.push(Find { start: at, end: at + length + padding, kind: "base32" });
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::reading::{Hold, Text};
-use super::{Find, MARK, is_random, run};
+use super::{Find, MARK, is_random, names, random, run};
 
 /// Names longer than this are no names.
 const NAME_LENGTH: usize = 64;
@@ -45,6 +45,7 @@ const ENDINGS: &[(&str, Class)] = &[
     ("_pwd", Class::Password),
     ("secret", Class::Password),
     ("_pass", Class::Loose),
+    ("_pw", Class::Loose),
     ("token", Class::Token),
     ("api_key", Class::Token),
     ("apikey", Class::Token),
@@ -69,6 +70,9 @@ const ENDINGS: &[(&str, Class)] = &[
     ("authkey", Class::Token),
     ("cookie", Class::Cookie),
 ];
+
+/// Names that say so only if they are whole: `bypass=…` is something else.
+const WHOLE_NAMES: [&str; 5] = ["pass", "pwd", "pw", "userpass", "passw"];
 
 /// The names of a URL's parameters, behind `?` or `&`, that say so nowhere else.
 const PARAMETERS: [&str; 8] =
@@ -294,7 +298,7 @@ fn name_before(text: &[u8], at: usize) -> Option<(&[u8], bool)> {
     // Most names are no labels; their last letter tells, and spares the rest.
     if !matches!(
         before.last()?.to_ascii_lowercase(),
-        b'd' | b'e' | b't' | b'n' | b'y' | b's' | b'h' | b'l' | b'g'
+        b'd' | b'e' | b't' | b'n' | b'y' | b's' | b'h' | b'l' | b'g' | b'w'
     ) {
         return None;
     }
@@ -319,6 +323,9 @@ fn spelled(name: &[u8]) -> Vec<u8> {
 }
 
 fn class(name: &[u8], is_colon: bool) -> Option<Class> {
+    if WHOLE_NAMES.iter().any(|whole| name.len() == whole.len() && name.iter().map(spell).eq(whole.bytes())) {
+        return Some(Class::Loose);
+    }
     // As `.npmrc` has it. Behind other words it is no secret (`--jobserver-auth=…`).
     if name == b"_auth" {
         return Some(Class::Token);
@@ -328,6 +335,10 @@ fn class(name: &[u8], is_colon: bool) -> Option<Class> {
         let tail = name.len().checked_sub(ending.len()).map(|at| &name[at..]);
         tail.is_some_and(|tail| tail.iter().map(spell).eq(ending.bytes()))
     };
+    // What everybody may know.
+    if [&b"public"[..], b"pub_", b"PUBLIC"].iter().any(|public| name.starts_with(public)) {
+        return None;
+    }
     if is_colon && HEADERS.iter().any(|header| header.len() == name.len() && ends_like(header)) {
         return Some(Class::Header);
     }
@@ -366,12 +377,38 @@ pub(super) fn is_secret_variable(name: &[u8]) -> bool {
 
 /// What a value is when all that is known is the name it is kept under, as in a table of names and values.
 pub(crate) fn kind_of_named(name: &str, value: &str) -> Option<&'static str> {
-    let class = class(name.as_bytes(), true)?;
+    let Some(class) = class(name.as_bytes(), true) else {
+        return kind_of_other(name, value);
+    };
     let looks_right = match class {
         Class::Header => is_random(value.as_bytes()) && value.len() >= 6,
         Class::Password | Class::Token | Class::Key | Class::Loose | Class::Cookie | Class::Proof => true,
     };
     (looks_right && is_secret(class, value.as_bytes())).then(|| class.kind())
+}
+
+/// The same for names that say so only where values are kept under names: `pin`, `otp`, `密码`.
+fn kind_of_other(name: &str, value: &str) -> Option<&'static str> {
+    const SHORT: [&str; 4] = ["pin", "otp", "totp", "cvv"];
+    let word = value.as_bytes();
+    let is_one_word = word.len() >= 4 && !word.iter().any(u8::is_ascii_whitespace) && !is_placeholder(word);
+    if SHORT.iter().any(|short| name.eq_ignore_ascii_case(short)) {
+        return (is_one_word && word.iter().any(u8::is_ascii_digit)).then_some("password");
+    }
+    let is_label = || match name.is_ascii() {
+        true => random::is_mixed(word) && !random::is_hash(word) && names::is_label(name.as_bytes()),
+        false => names::kind_of_field(name).is_some(),
+    };
+    let is_strong =
+        || random::is_random_word(word) && word.len() >= 12 && names::kind_of_field(name).is_some();
+    (is_one_word && (is_label() || is_strong())).then_some("password")
+}
+
+/// Whether what is written into a field of this name is secret: `#password`, `Password field`.
+pub(crate) fn kind_of_field(name: &str, value: &str) -> Option<&'static str> {
+    let word = value.as_bytes();
+    let is_value = word.len() >= 4 && is_random(word) && !is_placeholder(word) && !word.contains(&b' ');
+    is_value.then(|| names::kind_of_field(name))?
 }
 
 impl Class {
@@ -387,7 +424,13 @@ impl Class {
 fn is_secret(class: Class, found: &[u8]) -> bool {
     let looks_right = match class {
         Class::Password | Class::Header | Class::Cookie => found.len() >= 3,
-        Class::Loose => found.len() >= 6 && is_random(found) && !found.iter().all(u8::is_ascii_digit),
+        Class::Loose => {
+            found.len() >= 6
+                && is_random(found)
+                && !found.iter().all(u8::is_ascii_digit)
+                && !found.starts_with(b"/")
+                && !found.starts_with(b"~")
+        }
         Class::Proof => found.len() >= 16 && is_random(found),
         Class::Token | Class::Key => {
             found.len() >= 8 && is_random(found) && !found.starts_with(b"/") && !found.starts_with(b"~")
@@ -464,12 +507,37 @@ pub(super) fn names_secret(name: &[u8]) -> bool {
 
 /// Whether it only says where a secret comes from, or that there is none.
 pub(super) fn is_placeholder(found: &[u8]) -> bool {
-    const NOTHING: [&str; 8] = ["none", "null", "nil", "true", "false", "undefined", "string", "str"];
+    const NOTHING: [&str; 18] = [
+        "none",
+        "null",
+        "nil",
+        "true",
+        "false",
+        "undefined",
+        "string",
+        "str",
+        "redacted",
+        "hidden",
+        "masked",
+        "omitted",
+        "changeme",
+        "required",
+        "yes",
+        "no",
+        "optional",
+        "sensitive",
+    ];
     found.starts_with(MARK)
         || found.starts_with(b"$")
         || found.starts_with(b"{")
         || found.starts_with(b"<")
         || (found.starts_with(b"%") && found.ends_with(b"%"))
+        || found.starts_with(b".*")
+        || found.starts_with(b"[^")
+        || found.starts_with(b"YOUR_")
+        || found.starts_with(b"REDACTED")
+        || found.starts_with(b"your-")
+        || found.starts_with(b"your_")
         || found.starts_with("…".as_bytes())
         || found.starts_with("[…]".as_bytes())
         || found.iter().all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-' | b'_' | b'?'))

@@ -7,20 +7,24 @@
 //!
 //! It errs towards ordinary text: commit hashes, uuids, paths, placeholders and code that only names a password stay.
 
+mod columns;
 mod commands;
 mod encoded;
 mod known;
 mod labels;
+mod names;
+mod near;
 mod places;
 mod prose;
+mod random;
 mod reading;
-mod shapes;
+mod tokens;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 pub(crate) use known::Known;
-pub(crate) use labels::kind_of_named;
+pub(crate) use labels::{kind_of_field, kind_of_named};
 use reading::Text;
 
 /// Cuts the secrets out of `text`. Doing it twice is the same as doing it once.
@@ -154,16 +158,19 @@ impl Depth {
 
 /// All finds, in order, none touching another. Where two overlap, the one that knows the kind best comes first.
 fn find_all(text: &[u8], known: &Known, depth: Depth) -> Vec<Find> {
-    let mut finds = Vec::new();
-    find_in(Text::plain(text), known, depth, &mut finds);
-    let mut read_otherwise = Vec::new();
+    let (mut finds, mut guesses) = (Vec::new(), Vec::new());
+    find_in(Text::plain(text), known, depth, &mut finds, &mut guesses);
+    let (mut other_finds, mut other_guesses) = (Vec::new(), Vec::new());
     for reading in reading::others(text) {
-        find_in(reading.text(), known, depth, &mut read_otherwise);
-        finds.extend(read_otherwise.drain(..).filter(|find| find.start < find.end).map(|find| {
-            let source = reading.source(find.start..find.end);
-            Find { start: source.start, end: source.end, kind: find.kind }
-        }));
+        find_in(reading.text(), known, depth, &mut other_finds, &mut other_guesses);
+        for (others, all) in [(&mut other_finds, &mut finds), (&mut other_guesses, &mut guesses)] {
+            all.extend(others.drain(..).filter(|find: &Find| find.start < find.end).map(|find| {
+                let source = reading.source(find.start..find.end);
+                Find { start: source.start, end: source.end, kind: find.kind }
+            }));
+        }
     }
+    finds.append(&mut guesses);
     // The sort is stable: of two finds at one place the first searched for gives the kind.
     finds.sort_by_key(|find| find.start);
     let mut merged: Vec<Find> = Vec::with_capacity(finds.len());
@@ -181,8 +188,8 @@ pub(crate) fn finds(text: &[u8], known: &Known) -> Vec<Range<usize>> {
     find_all(text, known, Depth::Outside).into_iter().map(|find| find.start..find.end).collect()
 }
 
-fn find_in(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<Find>) {
-    shapes::find(text, finds);
+fn find_in(text: Text<'_>, known: &Known, depth: Depth, finds: &mut Vec<Find>, guesses: &mut Vec<Find>) {
+    tokens::find(text, finds, guesses);
     places::find(text, finds);
     commands::find(text, finds);
     prose::find(text, finds);

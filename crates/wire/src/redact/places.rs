@@ -7,9 +7,11 @@ use memchr::memmem::Finder;
 use super::encoded::{is_base64, is_login};
 use super::labels::is_placeholder;
 use super::reading::{Hold, Text};
-use super::{Find, is_random, run};
+use super::{Find, is_random, random, run};
 
 struct Finders {
+    putty: Finder<'static>,
+    key_type: Finder<'static>,
     pem: Finder<'static>,
     pem_end: Finder<'static>,
     url: Finder<'static>,
@@ -18,6 +20,8 @@ struct Finders {
 }
 
 static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders {
+    putty: Finder::new("Private-Lines:"),
+    key_type: Finder::new("\"kty"),
     pem: Finder::new("-----BEGIN "),
     pem_end: Finder::new("-----END "),
     url: Finder::new("://"),
@@ -27,6 +31,8 @@ static FINDERS: LazyLock<Finders> = LazyLock::new(|| Finders {
 
 pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
     find_private_keys(text, finds);
+    find_putty_keys(text, finds);
+    find_web_keys(text, finds);
     find_url_passwords(text, finds);
     find_bearer_tokens(text, finds);
     find_logins(text, finds);
@@ -103,15 +109,56 @@ fn start_of_key(text: Text<'_>, from: usize, end: usize) -> usize {
     start
 }
 
+/// The lines of a key that PuTTY keeps, and what signs them.
+fn find_putty_keys(text: Text<'_>, finds: &mut Vec<Find>) {
+    for at in FINDERS.putty.find_iter(&text) {
+        let start = at + FINDERS.putty.needle().len();
+        let is_part = |byte: u8| is_base64(byte) || byte.is_ascii_whitespace() || b"=\\:".contains(&byte);
+        let end = start + run(&text[start..], is_part);
+        if end - start > 24 {
+            finds.push(Find { start, end, kind: "private-key" });
+        }
+    }
+}
+
+/// The private numbers of a JSON web key: `{"kty": "RSA", "d": "…"}`.
+fn find_web_keys(text: Text<'_>, finds: &mut Vec<Find>) {
+    const REACH: usize = 4096;
+    const NUMBERS: [&[u8]; 7] = [b"d", b"p", b"q", b"dp", b"dq", b"qi", b"k"];
+    let mut done = 0;
+    for at in FINDERS.key_type.find_iter(&text) {
+        let from = done.max(at.saturating_sub(REACH));
+        let to = text.len().min(at + REACH);
+        for colon in memchr::memchr_iter(b':', &text[from..to]).map(|colon| from + colon) {
+            let name = text[from..colon].trim_ascii_end();
+            let Some(name) = name.strip_suffix(b"\"") else { continue };
+            let name =
+                &name[name.len() - name.iter().rev().take(3).take_while(|byte| **byte != b'"').count()..];
+            let start = colon + 1 + run(&text[colon + 1..to], |byte| byte == b' ' || byte == b'"');
+            let end = start + run(&text[start..], |byte| is_base64(byte) || byte == b'=');
+            if NUMBERS.contains(&name) && end - start >= 20 {
+                finds.push(Find { start, end, kind: "private-key" });
+            }
+        }
+        done = to;
+    }
+}
+
 /// `scheme://user:password@host`.
 fn find_url_passwords(text: Text<'_>, finds: &mut Vec<Find>) {
     const USER_LENGTH: usize = 512;
+    const TOKEN_LENGTH: usize = 16;
     for at in FINDERS.url.find_iter(&text) {
         let start = at + 3;
         let near = &text[start..text.len().min(start + USER_LENGTH)];
         let authority =
             &near[..run(near, |byte| !byte.is_ascii_whitespace() && !b"/?#\"'<>`\\".contains(&byte))];
         let Some(at_sign) = memchr::memrchr(b'@', authority) else { continue };
+        // A token may stand in the place of the user: `https://token@host`, `https://token:x-oauth-basic@host`.
+        let user = &authority[..run(&authority[..at_sign], |byte| byte != b':')];
+        if user.len() >= TOKEN_LENGTH && random::is_random_word(user) && !is_placeholder(user) {
+            finds.push(Find { start, end: start + user.len(), kind: "url-password" });
+        }
         let Some(colon) = memchr::memchr(b':', &authority[..at_sign]) else { continue };
         let password = &authority[colon + 1..at_sign];
         // A port at the end of a line, and an address at the beginning of the next.

@@ -173,6 +173,8 @@ pub(super) enum Way {
     Joined,
     /// Resolves codes only: what stands on one line need not be what it is when glued to the line before.
     Decoded,
+    /// Resolves the codes of HTML, and puts strings together that are written in parts on one line.
+    Spelled,
 }
 
 impl Reading {
@@ -181,13 +183,14 @@ impl Reading {
         let mut reading = Reading { bytes: Vec::new(), pieces: Vec::new(), wraps: Vec::new() };
         // Everything before `taken` has been read.
         let mut taken = 0;
-        for at in memchr::memchr3_iter(b'\n', b'\\', b'%', text) {
+        let [first, second, third] = way.signs();
+        for at in memchr::memchr3_iter(first, second, third, text) {
             if at < taken {
                 continue;
             }
             let Some(step) = Step::at(text, at) else { continue };
             match step {
-                Step::Join { left, right, joint } if way == Way::Joined && left >= taken => {
+                Step::Join { left, right, joint } if way != Way::Decoded && left >= taken => {
                     reading.copy(text, taken..left);
                     reading.pieces.push(Piece { at: reading.bytes.len(), source: right, code: 0, joint });
                     taken = right;
@@ -269,14 +272,64 @@ enum Step {
     Byte { byte: u8, length: usize },
 }
 
+impl Way {
+    /// The signs with which everything begins that is read in this way.
+    fn signs(self) -> [u8; 3] {
+        match self {
+            Way::Joined | Way::Decoded => [b'\n', b'\\', b'%'],
+            Way::Spelled => [b'&', b'+', b'.'],
+        }
+    }
+}
+
 impl Step {
     fn at(text: &[u8], at: usize) -> Option<Step> {
         match text[at] {
             b'\n' => line_end(text, at, at + 1, Joint::Wrap),
             b'\\' => escape(text, at),
-            _ => percent(text, at),
+            b'%' => percent(text, at),
+            b'&' => entity(text, at).or_else(|| concatenation(text, at)),
+            _ => concatenation(text, at),
         }
     }
+}
+
+/// A character as HTML writes it: `&#61;`, `&#x3d;`, `&quot;`.
+fn entity(text: &[u8], at: usize) -> Option<Step> {
+    const NAMES: [(&[u8], u8); 9] = [
+        (b"quot", b'"'),
+        (b"apos", b'\''),
+        (b"amp", b'&'),
+        (b"lt", b'<'),
+        (b"gt", b'>'),
+        (b"equals", b'='),
+        (b"colon", b':'),
+        (b"nbsp", b' '),
+        (b"lowbar", b'_'),
+    ];
+    let near = &text[at + 1..text.len().min(at + 10)];
+    let name = &near[..memchr::memchr(b';', near)?];
+    let byte = match name.strip_prefix(b"#") {
+        None => NAMES.iter().find(|(known, _)| *known == name)?.1,
+        Some(digits) => {
+            let number = std::str::from_utf8(digits).ok()?;
+            let hex = number.strip_prefix(['x', 'X']).map(|digits| u8::from_str_radix(digits, 16));
+            hex.unwrap_or_else(|| number.parse()).ok().filter(|byte| (0x20..=0x7e).contains(byte))?
+        }
+    };
+    Some(Step::Byte { byte, length: name.len() + 2 })
+}
+
+/// `"one" + "two"`, with the sign at `at` as any language writes it: `+`, `.`, `..`, `&`.
+fn concatenation(text: &[u8], at: usize) -> Option<Step> {
+    const SPACES: usize = 3;
+    let spaces = |text: &[u8]| run(&text[..text.len().min(SPACES)], |byte| byte == b' ');
+    let before = &text[..at];
+    let blanks = before.iter().rev().take(SPACES).take_while(|byte| **byte == b' ').count();
+    let left = closed_quote(&before[..at - blanks])?;
+    let sign = at + 1 + usize::from(text[at] == b'.' && text.get(at + 1) == Some(&b'.'));
+    let right = opened_quote(text, sign + spaces(text.get(sign..)?))?;
+    Some(Step::Join { left, right, joint: Joint::Explicit })
 }
 
 /// Indentation longer than this is none.
@@ -334,8 +387,11 @@ fn escape(text: &[u8], at: usize) -> Option<Step> {
             is_newline.then(|| line_end(text, at, next + slashes + 1, Joint::Wrap)).flatten()
         }
         b'x' => {
-            hex(text.get(code + 1..code + 3)?)?;
-            Some(Step::Join { left: at, right: code + 3, joint: Joint::Explicit })
+            let byte = hex(text.get(code + 1..code + 3)?)?;
+            Some(match byte {
+                0x20..=0x7e => Step::Byte { byte, length: slashes + 3 },
+                _ => Step::Join { left: at, right: code + 3, joint: Joint::Explicit },
+            })
         }
         b'u' if text.get(code + 1) == Some(&b'{') => {
             let digits = run(&text[code + 2..text.len().min(code + 9)], |byte| byte.is_ascii_hexdigit());
@@ -383,5 +439,5 @@ fn hex(digits: &[u8]) -> Option<u8> {
 pub(super) fn others(text: &[u8]) -> impl Iterator<Item = Reading> {
     let joined = Reading::of(text, Way::Joined);
     let decoded = joined.as_ref().is_some_and(Reading::has_codes).then(|| Reading::of(text, Way::Decoded));
-    joined.into_iter().chain(decoded.flatten())
+    joined.into_iter().chain(decoded.flatten()).chain(Reading::of(text, Way::Spelled))
 }

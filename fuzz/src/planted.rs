@@ -1,0 +1,152 @@
+//! Secrets to plant, the places to plant them in, and lines that hold none.
+//!
+//! The files in `corpus/secrets` say how secrets are made and hold none, so that no scanner takes the repository for a leak.
+
+/// Shapes of tokens, places for values, harmless lines.
+const SHAPES: &str = include_str!("../../corpus/secrets/shapes.txt");
+const PLACES: &str = include_str!("../../corpus/secrets/places.txt");
+const HARMLESS: &str = include_str!("../../corpus/secrets/harmless.txt");
+
+/// Surroundings of a token that say nothing about it.
+pub const CARRIERS: [&str; 12] = [
+    "§",
+    "error near § in line 3",
+    "fatal: § was refused",
+    "x=§",
+    "(§)",
+    "'§'",
+    "\"§\",",
+    "{\"v\":\"§\"}",
+    "first\n§\nlast",
+    "see https://a.example/§",
+    "\u{1b}[31m§\u{1b}[0m",
+    "> §.",
+];
+
+/// A part of a secret that is this long is as bad as the whole.
+const PART: usize = 8;
+
+/// Chance that falls the same way every time for the same seed (SplitMix64).
+pub struct Roll(pub u64);
+
+impl Roll {
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end.max(1) as u64).unwrap_or(0)
+    }
+
+    fn letters(&mut self, alphabet: &str, count: usize) -> String {
+        let alphabet = alphabet.as_bytes();
+        (0..count).map(|_| char::from(alphabet[self.below(alphabet.len())])).collect()
+    }
+
+    /// Letters of both cases and digits, at least one of each, as a generator of passwords makes them.
+    pub fn password(&mut self, length: usize) -> String {
+        loop {
+            let made = self.letters(alphabet(b'w'), length);
+            let has = |test: fn(&u8) -> bool| made.bytes().any(|byte| test(&byte));
+            if has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) {
+                return made;
+            }
+        }
+    }
+}
+
+/// A secret as it was made, and what of it nobody may see.
+#[derive(Debug, Clone)]
+pub struct Secret {
+    /// All of it, with what is public in it.
+    pub text: String,
+    parts: Vec<String>,
+}
+
+impl Secret {
+    /// Makes one of a shape.
+    pub fn of_shape(shape: &str, roll: &mut Roll) -> Secret {
+        let mut secret = Secret { text: String::new(), parts: Vec::new() };
+        let mut rest = shape;
+        while let Some((before, behind)) = rest.split_once('<') {
+            secret.text += before;
+            let Some((kind, count, behind)) = behind.split_once('>').and_then(|(code, behind)| {
+                Some((*code.as_bytes().first()?, code.get(1..)?.parse().ok()?, behind))
+            }) else {
+                secret.text.push('<');
+                rest = behind;
+                continue;
+            };
+            let part = roll.letters(alphabet(kind), count);
+            secret.text += &part;
+            secret.parts.push(part);
+            rest = behind;
+        }
+        secret.text += rest;
+        secret.text = unfold(&secret.text);
+        secret
+    }
+
+    /// One that is known only by its place.
+    pub fn value(length: usize, roll: &mut Roll) -> Secret {
+        let text = roll.password(length);
+        Secret { parts: vec![text.clone()], text }
+    }
+
+    /// The first stretch of it that stands in `text`.
+    pub fn kept_in(&self, text: &[u8]) -> Option<&str> {
+        let stretches = self.parts.iter().filter(|part| part.len() >= 6).flat_map(|part| {
+            let length = part.len().min(PART);
+            (0..=part.len() - length).filter_map(move |at| part.get(at..at + length))
+        });
+        let mut stretches = stretches;
+        stretches.find(|stretch| memchr::memmem::find(text, stretch.as_bytes()).is_some())
+    }
+}
+
+fn alphabet(kind: u8) -> &'static str {
+    match kind {
+        b'a' => "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+        b'l' => "abcdefghijklmnopqrstuvwxyz0123456789",
+        b'u' => "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+        b'd' => "0123456789",
+        b'h' => "0123456789abcdef",
+        b'H' => "0123456789ABCDEF",
+        b'b' => "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-",
+        b's' => "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+        b'c' => "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+        b'r' => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+        _ => "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+    }
+}
+
+/// Signs that the files write for others.
+fn unfold(line: &str) -> String {
+    line.replace('⏎', "\n").replace('⇥', "\t")
+}
+
+fn rows(file: &'static str) -> impl Iterator<Item = &'static str> {
+    file.lines().filter(|line| !line.is_empty() && !line.starts_with("# "))
+}
+
+/// The names and shapes of tokens.
+pub fn shapes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows(SHAPES).filter_map(|row| row.split_once('\t'))
+}
+
+/// The groups and texts of places, with `§` for the value.
+pub fn places() -> impl Iterator<Item = (&'static str, String)> {
+    let mut group = "";
+    rows(PLACES).filter_map(move |row| match row.strip_prefix("## ") {
+        Some(name) => {
+            group = name;
+            None
+        }
+        None => Some((group, unfold(row))),
+    })
+}
+
+/// Lines that hold no secret.
+pub fn harmless(roll: &mut Roll) -> impl Iterator<Item = String> {
+    rows(HARMLESS).map(|row| Secret::of_shape(row, roll).text)
+}
