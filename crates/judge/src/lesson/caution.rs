@@ -228,7 +228,9 @@ fn about_line(line: &str, whose: Whose) -> Option<Caution> {
             || matches!(row, "git.merge" | "git.stash")
             || row == "files.redirect" && is_logged()
     };
-    let loses = |risk: &risk::Risk| risk.counts() == risk::Counts::Always && !is_kept(risk.row());
+    // One command of a line may lose nothing while the next one does.
+    let loses =
+        |risk: &risk::Risk| risk.rows().any(|(row, counts)| counts == risk::Counts::Always && !is_kept(row));
     let loss = || {
         risk::of(&Call::shell(line)).filter(loses).filter(|_| !doubtful.is_empty()).map(|_| Caution::Destroys)
     };

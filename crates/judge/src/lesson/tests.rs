@@ -377,3 +377,17 @@ fn trust_grows_with_wins_and_places_and_fades_with_losses_and_age() {
     );
     assert_eq!(score(0, 0, 0), 0.0);
 }
+
+#[test]
+fn a_command_that_loses_nothing_does_not_vouch_for_the_next_one() {
+    let harmless = ["git stash", "git submodule update --init", "git merge main", "npm ci", "cargo fmt"];
+    let losing = ["rm -rf ~/project", "rm -rf /etc", "rm -rf src"];
+    for (first, second) in harmless.iter().flat_map(|first| losing.map(|second| (first, second))) {
+        for line in
+            [format!("{first}; {second}"), format!("{first} && {second}"), format!("{second} || {first}")]
+        {
+            let fix = Fix { deeds: vec![Deed::Ran { line: line.clone() }], change: None };
+            assert_eq!(Caution::about(&fix), Some(Caution::Destroys), "{line}");
+        }
+    }
+}

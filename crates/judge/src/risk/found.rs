@@ -14,6 +14,8 @@ const TARGETS_MAX: usize = 256;
 #[derive(Default)]
 pub(super) struct Found {
     first: Option<usize>,
+    /// All that fit, each once.
+    rows: Vec<usize>,
     targets: Vec<Target>,
     /// Whether the line has told its shell that patterns match hidden names.
     pub hidden: bool,
@@ -46,6 +48,9 @@ impl Found {
             Some(first) if rank(first) <= rank(manner.row) => first,
             Some(_) | None => manner.row,
         });
+        if !self.rows.contains(&manner.row) {
+            self.rows.push(manner.row);
+        }
         let row = &ROWS[manner.row];
         let target = Target {
             at,
@@ -151,7 +156,8 @@ impl Found {
     pub(super) fn risk(self) -> Option<Risk> {
         let row = &ROWS[self.first?];
         let Row { id, why, counts, .. } = row;
-        Some(Risk { row: id, why: *why, counts: *counts, targets: self.targets })
+        let rows = self.rows.iter().map(|row| (ROWS[*row].id, ROWS[*row].counts)).collect();
+        Some(Risk { row: id, why: *why, counts: *counts, rows, targets: self.targets })
     }
 }
 

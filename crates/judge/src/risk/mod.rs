@@ -37,6 +37,7 @@ pub struct Risk {
     row: &'static str,
     why: [&'static str; 2],
     counts: Counts,
+    rows: Vec<(&'static str, Counts)>,
     targets: Vec<Target>,
 }
 
@@ -44,6 +45,11 @@ impl Risk {
     /// The row of `rules/risky.toml` that says so; of several, the one that stands first there.
     pub fn row(&self) -> &'static str {
         self.row
+    }
+
+    /// Every row that fits: a line of several commands may put files at risk in several ways.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, Counts)> {
+        self.rows.iter().copied()
     }
 
     /// What may be lost, in one sentence.
