@@ -40,6 +40,7 @@ mod rules {
     pub(crate) mod anchors;
     pub(crate) mod file;
     pub(crate) mod packed;
+    pub(crate) mod shape;
 }
 
 /// Files under `rules/` that hold something else than `[[rule]]` rows.

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use unstuck_judge::quote::is_hidden;
+
 /// One line: what would move the cursor, end the line or hide itself is shown as what it is.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     shown(text, |_| false)
@@ -40,12 +42,9 @@ fn shown(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Controls, marks of direction, and signs without width.
+/// Controls, and characters that hide or turn the reading direction.
 fn is_unseen(sign: char) -> bool {
-    sign.is_control()
-        || matches!(sign, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
-        || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(sign, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    sign.is_control() || is_hidden(sign)
 }
 
 #[cfg(test)]

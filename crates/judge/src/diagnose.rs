@@ -6,7 +6,7 @@ use crate::call::{Call, Observation, Outcome};
 use crate::hint::{Hint, HintSource};
 use crate::kind::{Kind, Stage, vocabulary};
 use crate::reading::{Findings, Found, Reading, Seen, Span, telling};
-use crate::rules::{Rule, Stream, Table, Words, same_name};
+use crate::rules::{Rule, Shape, Stream, Table, Words, same_name};
 use crate::shell::{self, Asks, Command, Script};
 use crate::verdict::{Effect, FixBy};
 
@@ -41,8 +41,11 @@ pub struct Diagnosis {
     pub rule: String,
     /// The line that shows it.
     pub evidence: Option<Found>,
-    /// What the failure is about, as the rule read it from the evidence: a file, a program, a module.
+    /// What the failure is about, as the rule read it from the evidence: a file, a program, a module. Words of an output: they
+    /// stand in a sentence only as [`Diagnosis::named`] gives them.
     pub subject: Option<String>,
+    /// The shape that the rule expects of `subject`.
+    pub shape: Shape,
     /// May the same call work later by itself?
     pub transient: bool,
     /// Who can fix it, where waiting does not.
@@ -358,6 +361,7 @@ impl Case<'_> {
             rule: rule.id().to_owned(),
             evidence: evidence.filter(|_| rule.kind() != Kind::NotAnError),
             subject,
+            shape: rule.shape(),
             transient,
             fix_by,
             effect: rule.effect(),
@@ -405,6 +409,7 @@ impl Case<'_> {
             // The last words are what a person would look at next, even where they prove nothing.
             evidence: self.seen.telling_line.clone().filter(|_| kind == Kind::Unknown),
             subject: None,
+            shape: Shape::Name,
             transient: false,
             fix_by: row.fix_by,
             effect: None,

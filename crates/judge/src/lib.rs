@@ -14,6 +14,7 @@ pub mod ladder;
 pub mod lesson;
 pub mod nature;
 mod need;
+pub mod quote;
 mod reading;
 pub mod retry;
 pub mod rewrite;

@@ -2,10 +2,8 @@
 
 use crate::diagnose::Diagnosis;
 use crate::kind::{Kind, vocabulary};
+use crate::quote;
 use crate::rules::builtin;
-
-/// What of a subject is quoted; a hostile file name must not become a speech.
-const SUBJECT_MAX: usize = 120;
 
 vocabulary! {
     /// The language of texts. Keys, kinds and codes stay English.
@@ -31,27 +29,36 @@ pub fn remedy(key: &str, lang: Lang) -> Option<&'static str> {
 }
 
 impl Diagnosis {
-    /// Says what to do, most useful first. A remedy about `{it}` is left out where nobody knows what it is.
+    /// Returns what the failure is about, as it can stand in a sentence: a name, or a quotation marked as data.
+    pub fn named(&self, lang: Lang) -> Option<String> {
+        self.subject.as_deref().map(|subject| quote::subject(subject, self.shape, lang))
+    }
+
+    /// Says what to do, most useful first. A remedy about `{it}` is left out where nobody knows what it is, and one with `{it}`
+    /// in a command where it is no plain name.
     pub fn recommendations(&self, lang: Lang) -> Vec<String> {
-        let subject = self.subject.as_deref().map(quotable);
-        let fill = |text: &'static str| match (text.contains("{it}"), &subject) {
-            (false, _) => Some(text.to_owned()),
-            (true, Some(subject)) => Some(text.replace("{it}", subject)),
-            (true, None) => None,
-        };
-        let own: Vec<String> =
-            self.advice.iter().filter_map(|key| remedy(key, lang).and_then(fill)).collect();
+        let filled = |key: &str| self.filled(remedy(key, lang)?, lang);
+        let own: Vec<String> = self.advice.iter().filter_map(|key| filled(key)).collect();
         match own.is_empty() {
-            true => {
-                self.kind.row().advice.iter().filter_map(|key| remedy(key, lang).and_then(fill)).collect()
-            }
+            true => self.kind.row().advice.iter().filter_map(|key| filled(key)).collect(),
             false => own,
         }
     }
-}
 
-/// Makes text from an output safe to stand inside our own sentence: one short line, no quotes that could end the quotation.
-fn quotable(subject: &str) -> String {
-    let clean = subject.chars().map(|sign| if sign.is_control() || sign == '`' { ' ' } else { sign });
-    clean.take(SUBJECT_MAX).collect::<String>().trim().to_owned()
+    /// Fills a remedy in. What stands between backticks there is a command.
+    fn filled(&self, text: &str, lang: Lang) -> Option<String> {
+        if !text.contains("{it}") {
+            return Some(text.to_owned());
+        }
+        let subject = self.subject.as_deref().filter(|subject| !subject.is_empty())?;
+        let named = quote::subject(subject, self.shape, lang);
+        let part = |(index, part): (usize, &str)| match (index % 2 == 1, part.contains("{it}")) {
+            (_, false) => Some(part.to_owned()),
+            (false, true) => Some(part.replace("{it}", &named)),
+            (true, true) if self.shape.fits_command(subject) => Some(part.replace("{it}", subject)),
+            (true, true) => None,
+        };
+        let parts: Option<Vec<String>> = text.split('`').enumerate().map(part).collect();
+        parts.map(|parts| parts.join("`"))
+    }
 }

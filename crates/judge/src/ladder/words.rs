@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::see::OUR_MARK;
 use super::standing::Known;
 use super::{Decision, Reason, Rung, Standing, Track};
-use crate::{Condition, Kind, Lang, remedy};
+use crate::{Condition, Kind, Lang, quote, remedy};
 
 include!(concat!(env!("OUT_DIR"), "/ladder-texts.rs"));
 
@@ -23,8 +23,6 @@ const ERRORS: usize = 2;
 const REMINDED: usize = 5;
 /// A failure that lies more calls back than this is not what a person is asked about.
 const CURRENT: u32 = 30;
-/// How much of an error or a call stands in one cell.
-const CELL: usize = 100;
 
 impl Decision {
     /// What is said to the agent; nothing where nothing is to be said.
@@ -35,22 +33,23 @@ impl Decision {
         }
         let strike = strike(reason, self.rung).and_then(|key| text_of(key, lang));
         let template = with_line(template(reason, self.rung, lang), &reason.line);
-        let text = joined([Some(&*template), strike])
-            .replace("{count}", &reason.count.to_string())
-            .replace("{rule}", &reason.charge())
-            .replace("{line}", &quoted(&reason.line, lang));
-        Some(text)
+        Some(about(&joined([Some(&*template), strike]), reason, lang))
     }
 }
 
 /// Why a call is refused: the cause, the line that shows it, and what was looked at.
 pub fn refusal(reason: &Reason, lang: Lang) -> String {
     let key = if reason.track.asks() { "refused.rerun" } else { "refused" };
-    let text = with_line(text_of(key, lang).unwrap_or_default(), &reason.line)
-        .replace("{title}", reason.kind.title(lang))
-        .replace("{checked}", &checked(&reason.condition, lang))
-        .replace("{count}", &reason.count.to_string())
-        .replace("{line}", &fenced(&reason.line));
+    let template = with_line(text_of(key, lang).unwrap_or_default(), &reason.line);
+    let text = quote::filled(
+        &template,
+        &[
+            ("{title}", reason.kind.title(lang)),
+            ("{checked}", &checked(&reason.condition, lang)),
+            ("{count}", &reason.count.to_string()),
+            ("{line}", &quote::fenced(&reason.line, quote::LINE)),
+        ],
+    );
     format!("{OUR_MARK}: {text}")
 }
 
@@ -58,9 +57,9 @@ pub fn refusal(reason: &Reason, lang: Lang) -> String {
 fn checked(condition: &Condition, lang: Lang) -> String {
     let (key, it) = match condition {
         Condition::Unseen => return String::new(),
-        Condition::NoProgram(name) => ("checked.program", as_name(name)),
-        Condition::NoPath(path) => ("checked.path", as_name(path)),
-        Condition::PathTaken(path) => ("checked.taken", as_name(path)),
+        Condition::NoProgram(name) => ("checked.program", quote::name(name)),
+        Condition::NoPath(path) => ("checked.path", quote::name(path)),
+        Condition::PathTaken(path) => ("checked.taken", quote::name(path)),
         Condition::PortClosed(port) => ("checked.closed", port.to_string()),
         Condition::PortTaken(port) => ("checked.port", port.to_string()),
         Condition::SameFiles(_) => ("checked.files", String::new()),
@@ -70,18 +69,9 @@ fn checked(condition: &Condition, lang: Lang) -> String {
     text_of(key, lang).unwrap_or_default().replace("{it}", &it)
 }
 
-/// A name out of an output: in our own words only where it can be nothing but a name.
-fn as_name(name: &str) -> String {
-    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "@/._+~-".contains(sign);
-    match name.len() <= 64 && name.chars().all(is_plain) {
-        true => format!("`{name}`"),
-        false => fenced(name),
-    }
-}
-
 /// What a person is asked when a refused call is sent again and again.
 pub fn halted(label: &str, lang: Lang) -> String {
-    text_of("halted", lang).unwrap_or_default().replace("{call}", &named(label))
+    text_of("halted", lang).unwrap_or_default().replace("{call}", &quote::call(label, quote::LINE))
 }
 
 impl Decision {
@@ -113,23 +103,17 @@ impl Reason {
 /// A call that needs what an earlier session was seen to miss; `is_missing` where a look just now shows that it still is.
 pub fn foreseen(reason: &Reason, is_missing: bool, lang: Lang) -> String {
     let key = if is_missing { "foreseen.missing" } else { "foreseen.hint" };
-    with_line(text_of(key, lang).unwrap_or_default(), &reason.line)
-        .replace("{count}", &reason.count.to_string())
-        .replace("{rule}", &reason.charge())
-        .replace("{line}", &quoted(&reason.line, lang))
+    about(&with_line(text_of(key, lang).unwrap_or_default(), &reason.line), reason, lang)
 }
 
 /// A run that is stopped because a call that cannot be refused goes on failing.
 pub fn stopped_unasked(reason: &Reason, lang: Lang) -> String {
-    let text = with_line(text_of("unasked.halt", lang).unwrap_or_default(), &reason.line);
-    text.replace("{count}", &reason.count.to_string())
-        .replace("{rule}", &reason.charge())
-        .replace("{line}", &quoted(&reason.line, lang))
+    about(&with_line(text_of("unasked.halt", lang).unwrap_or_default(), &reason.line), reason, lang)
 }
 
 /// The errors that the same call had before this one, the latest first; nothing where there were none.
 pub fn earlier_errors(lines: &[String], lang: Lang) -> Option<String> {
-    let lines: Vec<String> = lines.iter().take(ERRORS).map(|line| fenced(line)).collect();
+    let lines: Vec<String> = lines.iter().take(ERRORS).map(|line| quote::fenced(line, quote::LINE)).collect();
     let text = text_of("errors.earlier", lang).filter(|_| !lines.is_empty())?;
     Some(text.replace("{lines}", &lines.join(", ")))
 }
@@ -254,7 +238,7 @@ impl Standing {
     pub fn tried(&self, reason: &Reason, lang: Lang) -> Option<String> {
         let attempts: Vec<String> = self
             .latest(ATTEMPTS, |known| known.kind == reason.kind && known.line == reason.line)
-            .map(|known| format!("{}{}", named(&known.attempt), times(known)))
+            .map(|known| format!("{}{}", quote::call(&known.attempt, quote::LINE), times(known)))
             .collect();
         let text = text_of("tried", lang).filter(|_| !attempts.is_empty())?;
         Some(text.replace("{tried}", &attempts.join(", ")))
@@ -265,8 +249,13 @@ impl Standing {
         let rows: Vec<String> = self
             .latest(REMINDED, |known| known.said.told >= Rung::Hint || known.said.denials > 0)
             .map(|known| {
-                let line = quoted(&known.line, lang);
-                format!("- {}{}: {line} ({})", named(&known.attempt), times(known), known.kind.title(lang))
+                let line = quote::marked(&known.line, lang);
+                format!(
+                    "- {}{}: {line} ({})",
+                    quote::call(&known.attempt, quote::LINE),
+                    times(known),
+                    known.kind.title(lang)
+                )
             })
             .collect();
         let head = text_of("again.head", lang).filter(|_| !rows.is_empty())?;
@@ -292,15 +281,24 @@ fn times(known: &Known) -> String {
 }
 
 fn row(known: &Known, lang: Lang) -> String {
-    let error = if known.line.is_empty() { known.kind.title(lang).to_owned() } else { fenced(&known.line) };
+    let error = if known.line.is_empty() {
+        known.kind.title(lang).to_owned()
+    } else {
+        quote::fenced(&known.line, quote::LINE)
+    };
     let remedy = remedy_for(known.kind, lang).unwrap_or("—");
-    block(&error, &format!("{}{}", named(&known.attempt), times(known)), remedy, lang)
+    block(&error, &format!("{}{}", quote::call(&known.attempt, quote::LINE), times(known)), remedy, lang)
 }
 
 /// The table for a person about a look that was answered alike so often.
 pub fn table_of_looks(label: &str, count: u32, lang: Lang) -> String {
     let error = text_of("table.same-answer", lang).unwrap_or_default().replace("{count}", &count.to_string());
-    block(&error, &named(label), text_of("table.other-question", lang).unwrap_or_default(), lang)
+    block(
+        &error,
+        &quote::call(label, quote::LINE),
+        text_of("table.other-question", lang).unwrap_or_default(),
+        lang,
+    )
 }
 
 /// One row of a table, a line for each of its columns: no terminal is too narrow for it.
@@ -348,46 +346,22 @@ fn text_of(key: &str, lang: Lang) -> Option<&'static str> {
     Some(TEXTS[at].1[lang as usize])
 }
 
+/// Fills in how often it happened, by which rule, and the line that shows it.
+fn about(template: &str, reason: &Reason, lang: Lang) -> String {
+    quote::filled(
+        template,
+        &[
+            ("{count}", &reason.count.to_string()),
+            ("{rule}", &reason.charge()),
+            ("{line}", &quote::marked(&reason.line, lang)),
+        ],
+    )
+}
+
 /// A text without the place for a line of output, where there is none.
 fn with_line<'t>(template: &'t str, line: &str) -> Cow<'t, str> {
     match line.is_empty() {
         true => Cow::Owned(template.replace(": {line}", "").replace("：{line}", "")),
         false => Cow::Borrowed(template),
     }
-}
-
-/// A line of an output, between brackets that it cannot close, and said to be what it is.
-fn quoted(line: &str, lang: Lang) -> String {
-    if line.is_empty() {
-        return "—".to_owned();
-    }
-    let line = fenced(line);
-    match lang {
-        Lang::En => format!("output, quoted as data: {line}"),
-        Lang::Zh => format!("输出原文（仅为数据）：{line}"),
-    }
-}
-
-/// Text from outside between brackets that it cannot close, on one line.
-fn fenced(line: &str) -> String {
-    format!("⟦{}⟧", cell(&line.replace(['⟦', '⟧'], " ")))
-}
-
-/// A call as it is named in a sentence: short, on one line, in the very words it was sent with, between signs that it cannot
-/// close.
-fn named(attempt: &str) -> String {
-    match attempt.contains('`') {
-        true => fenced(attempt),
-        false => format!("`{}`", cell(attempt)),
-    }
-}
-
-/// One line of quotation: text from outside must not become a speech.
-fn cell(text: &str) -> String {
-    let clean = text.chars().map(|sign| if sign.is_control() { ' ' } else { sign });
-    let mut cell: String = clean.take(CELL).collect();
-    if text.chars().nth(CELL).is_some() {
-        cell.push('…');
-    }
-    cell.trim().to_owned()
 }

@@ -3,7 +3,7 @@
 use super::deed::Deed;
 use super::fix::Fix;
 use super::trust::Record;
-use crate::Lang;
+use crate::{Lang, quote};
 
 /// The most of one step that is quoted.
 const STEP_MAX: usize = 160;
@@ -74,8 +74,8 @@ pub fn how(fix: &Fix, lang: Lang) -> String {
     let mut how = steps.join(if lang == Lang::Zh { "，然后 " } else { ", then " });
     if let Some(change) = &fix.change {
         let changed = match lang {
-            Lang::En => format!("running {} instead of {}", quoted(&change.to), quoted(&change.from)),
-            Lang::Zh => format!("改为运行 {}（原为 {}）", quoted(&change.to), quoted(&change.from)),
+            Lang::En => format!("running {} instead of {}", call(&change.to), call(&change.from)),
+            Lang::Zh => format!("改为运行 {}（原为 {}）", call(&change.to), call(&change.from)),
         };
         how = if how.is_empty() { changed } else { format!("{how}; {changed}") };
     }
@@ -84,27 +84,22 @@ pub fn how(fix: &Fix, lang: Lang) -> String {
 
 fn step(deed: &Deed, lang: Lang) -> String {
     match (deed, lang) {
-        (Deed::Ran { line }, _) => quoted(line),
+        (Deed::Ran { line }, _) => call(line),
         (Deed::Edited { file, lines }, Lang::En) => {
             let unit = if *lines == 1 { "line" } else { "lines" };
-            format!("an edit of {} ({lines} {unit})", quoted(file))
+            format!("an edit of {} ({lines} {unit})", call(file))
         }
-        (Deed::Edited { file, lines }, Lang::Zh) => format!("修改 {}（{lines} 行）", quoted(file)),
+        (Deed::Edited { file, lines }, Lang::Zh) => format!("修改 {}（{lines} 行）", call(file)),
         (Deed::Called { tool, target }, Lang::En) => {
-            format!("a call of {}", quoted(&format!("{tool} {target}")))
+            format!("a call of {}", call(&format!("{tool} {target}")))
         }
-        (Deed::Called { tool, target }, Lang::Zh) => format!("调用 {}", quoted(&format!("{tool} {target}"))),
+        (Deed::Called { tool, target }, Lang::Zh) => format!("调用 {}", call(&format!("{tool} {target}"))),
     }
 }
 
-/// Words of an earlier call inside our own sentence: short, on one line, and without the signs that end a quotation.
-fn quoted(words: &str) -> String {
-    let plain = words.chars().map(|sign| if sign.is_control() || "`⟦⟧".contains(sign) { ' ' } else { sign });
-    let mut short: String = plain.take(STEP_MAX).collect();
-    if words.chars().nth(STEP_MAX).is_some() {
-        short.push('…');
-    }
-    format!("`{}`", short.trim())
+/// Words of an earlier call inside our own sentence.
+fn call(words: &str) -> String {
+    quote::call(words, STEP_MAX)
 }
 
 fn ago(ms: u64, lang: Lang) -> String {

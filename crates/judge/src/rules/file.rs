@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use super::shape::Shape;
 use crate::kind::Kind;
 
 /// Where the rank of a rule that does not say one lies.
@@ -61,6 +62,8 @@ pub struct FileRule {
     pub outcome: Vec<String>,
     /// `stdout` or `stderr`: the line must stand there (where the streams are known apart).
     pub stream: Option<String>,
+    /// The shape of what the group `it` of its patterns reads: one of [`Shape`], `name` where it says nothing.
+    pub it: Option<String>,
     /// Patterns see the line as printed instead of in lower case.
     #[serde(default)]
     pub cased: bool,
@@ -213,6 +216,12 @@ fn check(rule: &FileRule) -> Result<(), String> {
     one_of(id, "stream", rule.stream.as_deref(), &["stdout", "stderr"])?;
     one_of(id, "fix_by", rule.fix_by.as_deref(), &["wait", "model", "environment", "person", "nobody"])?;
     one_of(id, "effect", rule.effect.as_deref(), &["nothing", "maybe", "applied"])?;
+    let shapes: Vec<&str> = Shape::ALL.iter().map(|shape| shape.word()).collect();
+    one_of(id, "it", rule.it.as_deref(), &shapes)?;
+    let reads_it = [&rule.any, &rule.show].into_iter().flatten().any(|pattern| pattern.contains("(?P<it>"));
+    if rule.it.is_some() && !reads_it {
+        return Err(format!("rule {id}: `it` is given, and no pattern has a group `(?P<it>…)`"));
+    }
     for outcome in &rule.outcome {
         one_of(id, "outcome", Some(outcome), OUTCOMES)?;
     }

@@ -9,6 +9,7 @@ mod example;
 pub mod file;
 mod packed;
 mod runners;
+mod shape;
 
 use std::sync::OnceLock;
 
@@ -21,6 +22,7 @@ pub use example::Surprise;
 use file::RuleError;
 use packed::{ListOf, Marks, Numbers, Packed, TOOL_MARK, mark};
 use runners::runs_others;
+pub use shape::Shape;
 
 /// A stream of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,6 +200,11 @@ impl<'t> Rule<'t> {
     /// What the call has done already. `None`: as the call's nature says.
     pub fn effect(self) -> Option<Effect> {
         Effect::ALL.get(usize::from(self.marks.effect).checked_sub(1)?).copied()
+    }
+
+    /// The shape of what it reads as its subject.
+    pub fn shape(self) -> Shape {
+        Shape::ALL.get(usize::from(self.marks.shape)).copied().unwrap_or(Shape::Text)
     }
 
     /// Nothing may have been printed.

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::anchors::{self, Anchors, Ordinary, WIDTH};
 use super::file::{self, FileRule};
+use super::shape::Shape;
 use crate::kind::Kind;
 
 const SECTIONS: usize = 13;
@@ -119,6 +120,8 @@ pub struct Marks {
     pub fix_by: u8,
     /// Index of what was done, plus one; 0 where the rule says nothing.
     pub effect: u8,
+    /// Index of the shape of what it reads.
+    pub shape: u8,
     /// Bits of [`mark`].
     pub bits: u32,
 }
@@ -157,8 +160,9 @@ impl Packed {
         Marks {
             kind: kind & 127,
             rank,
-            fix_by: both & 15,
-            effect: both >> 4,
+            fix_by: both & 7,
+            effect: both >> 3 & 3,
+            shape: both >> 5,
             bits: u32::from(bits) | elsewhere,
         }
     }
@@ -468,8 +472,9 @@ fn marks_of(row: &FileRule) -> u32 {
     let bits: u32 = bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
     let rank = u32::from(row.rank.unwrap_or(file::DEFAULT_RANK));
     let elsewhere = u32::from(row.elsewhere == Some(true)) << 7;
+    let shape = row.it.as_deref().map_or(Shape::Name, |word| word.parse().unwrap_or(Shape::Text)) as u32;
     kind | elsewhere
         | rank << 8
-        | (place(&FIX_BY, &row.fix_by) | place(&EFFECT, &row.effect) << 4) << 16
+        | (place(&FIX_BY, &row.fix_by) | place(&EFFECT, &row.effect) << 3 | shape << 5) << 16
         | bits << 24
 }

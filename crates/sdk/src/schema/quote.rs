@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use unstuck_judge::Lang;
+use unstuck_judge::quote::is_hidden;
 use unstuck_wire::redact::redact;
 
 /// So much of a value is quoted.
@@ -92,7 +93,7 @@ fn harmless(text: &str, most: usize, closing: char) -> String {
     let mut safe = String::new();
     let mut signs = shown.chars();
     for sign in signs.by_ref().take(most) {
-        if sign.is_control() || sign == closing || is_unseen(sign) {
+        if sign.is_control() || sign == closing || is_hidden(sign) {
             match sign {
                 '\n' => safe.push_str("\\n"),
                 '\t' => safe.push_str("\\t"),
@@ -107,12 +108,6 @@ fn harmless(text: &str, most: usize, closing: char) -> String {
         safe.push('…');
     }
     safe
-}
-
-/// Signs that turn the reading direction or cannot be seen.
-fn is_unseen(sign: char) -> bool {
-    matches!(sign, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Whether a name on the way says that what it holds is secret. Redaction knows such names by what it does with a value

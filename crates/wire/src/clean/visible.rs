@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use unstuck_judge::quote::is_hidden;
+
 use crate::redact::Edge;
 
 /// A sequence whose end is farther away has none.
@@ -145,28 +147,4 @@ fn controls(body: &[u8]) -> usize {
         return parameters + 1;
     }
     near.iter().take_while(|byte| matches!(byte, b'0'..=b'?')).count()
-}
-
-/// Whether a character cannot be seen or changes how its neighbours are: controls, fillers, joiners, bidi controls, tags.
-fn is_hidden(sign: char) -> bool {
-    matches!(sign,
-        '\u{80}'..='\u{9f}'
-        | '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{fffe}'..='\u{ffff}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
