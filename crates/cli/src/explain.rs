@@ -17,7 +17,7 @@ pub(crate) fn diagnosis(report: &Report, command: Option<&str>, lang: Lang) -> S
         Some(false) => "✗",
         None => "?",
     };
-    let subject = diagnosis.subject.as_deref().map(|it| format!(" ({it})")).unwrap_or_default();
+    let subject = diagnosis.bare_name().map(|it| format!(" ({it})")).unwrap_or_default();
     let _ = writeln!(text, "{mark} {}: {}{subject}", diagnosis.kind, diagnosis.kind.title(lang));
     if let Some(found) = &diagnosis.evidence {
         let _ = writeln!(text, "  > {}", found.text);

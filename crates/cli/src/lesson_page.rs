@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::lesson::{Deed, Fix};
-use unstuck_judge::{Kind, Lang};
+use unstuck_judge::{Kind, Lang, quote};
 use unstuck_store::{Lesson, LessonOrigin, LessonPlace, LessonScope, LessonState, Showing, fix_to_json};
 use unstuck_wire::time;
 
@@ -199,7 +199,7 @@ fn origin_word(origin: LessonOrigin, lang: Lang) -> &'static str {
 /// A line for the notes that an agent reads. Only calls that agents made are in it, and no word of an output: such notes are
 /// read as if the user had written them.
 pub(crate) fn note(lesson: &Lesson, lang: Lang) -> String {
-    let span = |text: &str| format!("`{}`", plain::short(text, NOTE).replace('`', "'"));
+    let span = |text: &str| quote::call(text, NOTE);
     let title = lesson.kind.parse::<Kind>().map(|kind| kind.title(lang)).unwrap_or_default();
     let fix = &lesson.fix;
     let deeds = fix.deeds.iter().map(|deed| match deed {

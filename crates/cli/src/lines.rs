@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::plain;
+
 /// A line longer than this is named and passed over; nothing that long is one call.
 const LINE_MAX: usize = 256 * 1024 * 1024;
 
@@ -88,9 +90,9 @@ impl<'r> Lines<'r> {
     }
 }
 
-/// One value as one line of JSON.
+/// One value as one line of JSON. Characters that hide are escaped.
 pub(crate) fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).map(|line| line + "\n").unwrap_or_default()
+    serde_json::to_string(value).map(|line| plain::json(&line).into_owned() + "\n").unwrap_or_default()
 }
 
 /// JSON that stands in the store as a text, passed on as it was written if it fits on a line.

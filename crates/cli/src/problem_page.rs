@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use unstuck_judge::rules::Shape;
 use unstuck_judge::{Diagnosis, FixBy, Kind, Lang, Proof, Rules};
 use unstuck_store::{Problem, ProblemAges, ProblemSession, ProblemState, Store, StoreError, StoredCall};
 use unstuck_wire::time;
@@ -144,6 +145,7 @@ fn remedies(problem: &Problem, lang: Lang) -> Vec<String> {
         rule: problem.rule.clone(),
         evidence: None,
         subject: None,
+        shape: Shape::Name,
         transient: false,
         fix_by: FixBy::Nobody,
         effect: None,

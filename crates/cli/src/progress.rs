@@ -24,7 +24,7 @@ impl Progress {
 
     pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
         if self.is_watched && Instant::now() >= self.next {
-            let _nobody_left_to_tell = write!(io::stderr().lock(), "\r\x1b[K{}", text());
+            let _nobody_left_to_tell = write!(io::stderr().lock(), "\r\x1b[K{}", plain::line(&text()));
             self.next = Instant::now() + STEP;
             self.has_shown = true;
         }

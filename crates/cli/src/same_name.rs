@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use unstuck_judge::{Call, Lang, shell};
+use unstuck_judge::{Call, Lang, quote, shell};
 
 use crate::newer;
 use crate::outside;
@@ -43,14 +43,15 @@ pub(crate) fn told(
     let shown: Vec<String> = places
         .iter()
         .map(|place| if short { place.strip_prefix(folder).unwrap_or(place) } else { place })
-        .filter_map(|place| place.to_str().filter(|path| is_name(path)).map(|path| format!("`{path}`")))
+        .filter_map(|place| place.to_str().filter(|path| is_name(path)).map(quote::name))
         .collect();
     if shown.is_empty() || shown.len() < places.len() {
         return None;
     }
+    let name = quote::name(name);
     Some(match lang {
-        Lang::En => format!("`{name}` is at {}.", shown.join(" and at ")),
-        Lang::Zh => format!("`{name}` 位于 {}。", shown.join("、")),
+        Lang::En => format!("{name} is at {}.", shown.join(" and at ")),
+        Lang::Zh => format!("{name} 位于 {}。", shown.join("、")),
     })
 }
 

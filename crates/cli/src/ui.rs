@@ -46,9 +46,19 @@ impl Ui {
         self.lang
     }
 
-    /// Prints text for a person on standard output.
+    /// Prints text for a person on standard output. Whatever it quotes, no character in it acts on a terminal or hides.
     pub(crate) fn say(&mut self, text: &str) -> Result<(), CommandError> {
+        Ok(self.out.write_all(plain::lines(text).as_bytes())?)
+    }
+
+    /// Prints text with colours of our own. What it quotes has to be plain already.
+    pub(crate) fn say_coloured(&mut self, text: &str) -> Result<(), CommandError> {
         Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Prints JSON that is written already; characters that hide are escaped in it.
+    pub(crate) fn say_json(&mut self, json: &str) -> Result<(), CommandError> {
+        Ok(self.out.write_all(plain::json(json).as_bytes())?)
     }
 
     /// Prints bytes on standard output exactly as they are.
@@ -59,13 +69,13 @@ impl Ui {
     /// Prints text for a person on standard error, beside a command's own output.
     pub(crate) fn remark(&mut self, text: &str) -> Result<(), CommandError> {
         self.out.flush()?;
-        Ok(io::stderr().lock().write_all(text.as_bytes())?)
+        Ok(io::stderr().lock().write_all(plain::lines(text).as_bytes())?)
     }
 
-    /// Prints one value as one line of JSON.
+    /// Prints one value as one line of JSON. Characters that hide are escaped.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
-        serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
-        Ok(self.out.write_all(b"\n")?)
+        let line = serde_json::to_string(value).map_err(io::Error::from)?;
+        self.say_json(&(line + "\n"))
     }
 
     /// Makes sure that everything has been printed.
@@ -87,11 +97,14 @@ impl Ui {
 
 /// Shows a usage error, or the help that was asked for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _nobody_left_to_tell = error.print();
-    match error.use_stderr() {
-        true => ExitStatus::Usage.into(),
-        false => ExitStatus::Success.into(),
+    // A mistake quotes what was typed.
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
+        return ExitStatus::Usage.into();
     }
+    let _nobody_left_to_tell = error.print();
+    ExitStatus::Success.into()
 }
 
 /// Tells whether somebody would have to type what we are about to read.

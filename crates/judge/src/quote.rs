@@ -16,12 +16,12 @@ pub fn fenced(text: &str, most: usize) -> String {
     format!("⟦{}⟧", one_line(text, most, is_bracket))
 }
 
-/// Returns a line of an output between brackets that it cannot close, and says that it is data.
-pub fn marked(line: &str, lang: Lang) -> String {
+/// Returns at most `most` characters of an output between brackets that it cannot close, and says that they are data.
+pub fn marked(line: &str, most: usize, lang: Lang) -> String {
     if line.is_empty() {
         return "—".to_owned();
     }
-    let line = fenced(line, LINE);
+    let line = fenced(line, most);
     match lang {
         Lang::En => format!("output, quoted as data: {line}"),
         Lang::Zh => format!("输出原文（仅为数据）：{line}"),
@@ -40,17 +40,28 @@ pub fn subject(text: &str, shape: Shape, lang: Lang) -> String {
 
 /// Returns a name from outside: between backticks where it can be nothing but a name, and otherwise between brackets.
 pub fn name(text: &str) -> String {
-    match Shape::Name.fits(text) || Shape::Path.fits(text) {
+    match is_name(text) {
         true => format!("`{text}`"),
         false => fenced(text, LINE),
     }
 }
 
-/// Returns a call of at most `most` characters as it is named in a sentence: between backticks where it consists of plain words,
-/// and otherwise between brackets. A file name in a call can come from anybody.
+/// Tells whether a text from outside can be nothing but a name or a path.
+pub fn is_name(text: &str) -> bool {
+    Shape::Name.fits(text) || Shape::Path.fits(text)
+}
+
+/// Returns a call of at most `most` characters as it is named in a sentence: between backticks where it is a command of plain
+/// words, and otherwise between brackets. A file name in a call can come from anybody.
 pub fn call(text: &str, most: usize) -> String {
-    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || " @/._+=:,~%-".contains(sign);
-    match !text.is_empty() && text.chars().all(is_plain) {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "@/._+=:,~%-".contains(sign);
+    // A sentence has words that end like this, and a command hardly ever.
+    let ends_clause = |word: &str| {
+        word.ends_with([',', ':'])
+            || word.ends_with('.') && word.contains(|sign: char| sign.is_alphanumeric())
+    };
+    let is_word = |word: &str| word.chars().all(is_plain) && !ends_clause(word);
+    match !text.is_empty() && text.split(' ').all(is_word) {
         true => format!("`{}`", one_line(text, most, |_| false)),
         false => fenced(text, most),
     }

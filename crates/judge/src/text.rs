@@ -1,5 +1,7 @@
 //! Words for people and models, in English and Simplified Chinese. Every text has a key and stands in `rules/`.
 
+use std::borrow::Cow;
+
 use crate::diagnose::Diagnosis;
 use crate::kind::{Kind, vocabulary};
 use crate::quote;
@@ -32,6 +34,15 @@ impl Diagnosis {
     /// Returns what the failure is about, as it can stand in a sentence: a name, or a quotation marked as data.
     pub fn named(&self, lang: Lang) -> Option<String> {
         self.subject.as_deref().map(|subject| quote::subject(subject, self.shape, lang))
+    }
+
+    /// Returns what the failure is about, for a field of its own: the bare name, or a quotation where it is no name of its shape.
+    pub fn bare_name(&self) -> Option<Cow<'_, str>> {
+        let subject = self.subject.as_deref()?;
+        Some(match self.shape.fits(subject) {
+            true => Cow::Borrowed(subject),
+            false => Cow::Owned(quote::fenced(subject, quote::LINE)),
+        })
     }
 
     /// Says what to do, most useful first. A remedy about `{it}` is left out where nobody knows what it is, and one with `{it}`

@@ -1,9 +1,9 @@
 //! A call that was to be refused and runs after all, because its input was exchanged for one that can work.
 
 use serde_json::{Value, json};
-use unstuck_judge::Lang;
 use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::{Print, Sight};
+use unstuck_judge::{Lang, quote};
 use unstuck_wire::clean::Clean;
 
 /// What was exchanged.
@@ -31,9 +31,10 @@ pub(crate) fn own_sight(sight: &Sight, call: &str) -> Sight {
 impl Rewritten {
     /// The body of its event.
     pub(crate) fn body(&self, lang: Lang) -> Value {
+        let [to, from] = [&self.to, &self.from].map(|words| quote::call(words, quote::LINE));
         let text = match lang {
-            Lang::En => format!("`{}` instead of `{}`", self.to, self.from),
-            Lang::Zh => format!("以 `{}` 代替 `{}`", self.to, self.from),
+            Lang::En => format!("{to} instead of {from}"),
+            Lang::Zh => format!("以 {to} 代替 {from}"),
         };
         json!({ "row": self.row, "from": &*self.from, "to": &*self.to, "text": text })
     }

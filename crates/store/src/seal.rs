@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, Row};
 use serde_json::json;
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 
 use crate::event::{self, EventType, NewEvent};
 use crate::life;
@@ -30,7 +30,7 @@ pub struct Sealed {
 impl Sealed {
     /// What is said of it.
     pub fn text(&self, lang: Lang) -> String {
-        format!("`{}` {}", self.label, self.from.seal_text(self.is_owned, lang))
+        format!("{} {}", quote::call(&self.label, quote::LINE), self.from.seal_text(self.is_owned, lang))
     }
 }
 

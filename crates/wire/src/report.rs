@@ -1,5 +1,7 @@
 //! A diagnosis as JSON: what `unstuck diagnose --json` prints, and what other doors put beside a failed result.
 
+use std::borrow::Cow;
+
 use crate::redact::redact;
 use crate::time;
 use serde::Serialize;
@@ -75,7 +77,7 @@ impl Report {
             rule: Some(&*diagnosis.rule).filter(|rule| !rule.is_empty()),
             evidence: diagnosis.evidence.as_ref().map(|found| &*found.text),
             evidence_line: diagnosis.evidence.as_ref().map(|found| found.line),
-            subject: diagnosis.subject.as_deref(),
+            subject: diagnosis.bare_name(),
             transient: diagnosis.transient,
             fix_by: self.verdict.fix_by.word(),
             effect: self.verdict.effect.word(),
@@ -108,7 +110,7 @@ pub struct WireReport<'a> {
     rule: Option<&'a str>,
     evidence: Option<&'a str>,
     evidence_line: Option<u64>,
-    subject: Option<&'a str>,
+    subject: Option<Cow<'a, str>>,
     transient: bool,
     fix_by: &'static str,
     effect: &'static str,

@@ -2,7 +2,7 @@
 //! own as well, unless what was fetched from elsewhere tells another one: an answer that was cut off, or the apology of a
 //! server that is busy. JSON that was asked for and cannot be read is whole the next time, or never: it is asked for once more.
 
-use unstuck_judge::rules::Stream;
+use unstuck_judge::rules::{Shape, Stream};
 use unstuck_judge::{
     DENIED_BY_CHECK, Diagnosis, Effect, FixBy, Found, Kind, Observation, Outcome, Proof, Rules, Stage,
     suspicion,
@@ -27,6 +27,7 @@ pub(crate) fn look(tried: &mut Tried, rules: &Rules) {
         rule: DENIED_BY_CHECK.to_owned(),
         evidence: Some(evidence),
         subject: None,
+        shape: Shape::Name,
         transient: false,
         fix_by: FixBy::Model,
         effect: Some(Effect::Applied),

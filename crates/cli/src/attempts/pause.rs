@@ -55,7 +55,7 @@ impl Pause {
             let left = until.saturating_duration_since(Instant::now());
             if is_watched {
                 let line = spoken::live_line(report, planned, left, self.lang);
-                let _nobody_left_to_tell = write!(io::stderr().lock(), "\r\x1b[K{line}");
+                let _nobody_left_to_tell = write!(io::stderr().lock(), "\r\x1b[K{}", plain::line(&line));
             }
             let step = if is_watched { left.min(STEP) } else { left };
             let told = self.wait(step);

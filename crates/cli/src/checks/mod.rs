@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use regex_lite::Regex;
 use serde_json::Value;
+use unstuck_judge::rules::Shape;
 use unstuck_judge::suspicion::{CUT_JSON, Expected, JsonEnd, Suspicion, Watch};
 use unstuck_judge::{Call, Diagnosis, FixBy, Kind, Lang, Proof};
 
@@ -239,6 +240,7 @@ pub(crate) fn as_expected() -> Diagnosis {
         rule: "check.expected-exit".to_owned(),
         evidence: None,
         subject: None,
+        shape: Shape::Name,
         transient: false,
         fix_by: FixBy::Nobody,
         effect: None,

@@ -371,7 +371,7 @@ impl Show {
         }
         self.say(ui, &self.screen.timeline_head())?;
         for event in events(stage)?.iter().filter(|event| is_shown(event)) {
-            ui.say(&self.screen.event(&event_line::of_session(event, self.screen.lang)))?;
+            ui.say_coloured(&self.screen.event(&event_line::of_session(event, self.screen.lang)))?;
         }
         self.say(ui, &self.screen.figures(self.calls, self.refused, self.waited, self.unmet))?;
         let Some(folder) = kept else { return Ok(()) };

@@ -133,7 +133,7 @@ fn answer_one(
     post.hurry(deadline);
     let reply = post.reply(&letter, deadline);
     if let Some(answer) = letter.answer(&reply) {
-        ui.say(&answer)?;
+        ui.say_json(&answer)?;
         post.answers();
         ui.finish()?;
     }

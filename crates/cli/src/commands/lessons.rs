@@ -386,7 +386,7 @@ fn export(ui: &mut Ui, cellar: &Cellar) -> Result<ExitStatus, CommandError> {
             LessonState::Quarantined | LessonState::Merged | LessonState::Forgotten => false,
         };
         if is_proven && !lesson.fix.is_empty() {
-            ui.say(&LessonLine::write(&lesson))?;
+            ui.say_json(&LessonLine::write(&lesson))?;
             ui.say("\n")?;
         }
     }

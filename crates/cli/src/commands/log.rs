@@ -11,7 +11,6 @@ use crate::event_line::{self, WireEvent};
 use crate::exit::{CommandError, ExitStatus};
 use crate::find_server::{Heard, heard_of};
 use crate::find_session::find_session;
-use crate::lines;
 use crate::plain;
 use crate::reader::{self, Pause};
 use crate::server_line;
@@ -248,7 +247,7 @@ fn show(
     store.events(wanted, after, up_to, |event| {
         any = true;
         match (args.json, &args.server) {
-            (true, _) => ui.say(&lines::json(&WireEvent::new(&event))),
+            (true, _) => ui.json(&WireEvent::new(&event)),
             (false, None) => ui.say(&event_line::of_timeline(&event, lang)),
             // Whoever looks at one server wants to read what it said.
             (false, Some(_)) => {

@@ -1,12 +1,17 @@
-//! What an agent is told when its session is taken up again, in the model's language.
+//! What an agent is told when its session is taken up again, in the model's language. It stands in the person's place, so what
+//! comes from an output or a check is quoted as data and short.
 
 use std::fmt::Write as _;
 
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_wire::report::Report;
 
-/// How many recommendations it is given.
+/// Maximum number of recommendations.
 const ADVICE: usize = 3;
+/// Maximum number of failed checks that are named.
+const CHECKS: usize = 8;
+/// Maximum length of what is quoted of one check, in characters.
+const CHECK: usize = 240;
 
 /// After a failure that it has nothing to do with: it goes on where it was.
 pub(super) fn go_on(last: Option<&Report>, lang: Lang) -> String {
@@ -32,8 +37,8 @@ pub(crate) fn repair(report: &Report, failed_checks: &[String], lang: Lang) -> S
         (Lang::En, false) => "Your last run said that all went well, but this did not hold:\n".to_owned(),
         (Lang::Zh, false) => "您上次的运行声称一切顺利，但以下检查没有通过：\n".to_owned(),
     };
-    for check in failed_checks {
-        let _ = writeln!(text, "- {check}");
+    for check in failed_checks.iter().take(CHECKS) {
+        let _ = writeln!(text, "- {}", quote::marked(check, CHECK, lang));
     }
     for advice in report.recommendations.iter().take(ADVICE) {
         let _ = writeln!(text, "- {advice}");
@@ -49,7 +54,7 @@ pub(crate) fn repair(report: &Report, failed_checks: &[String], lang: Lang) -> S
 fn cause(report: &Report, lang: Lang) -> String {
     let title = report.diagnosis.kind.title(lang);
     match &report.diagnosis.evidence {
-        Some(found) => format!("{title}: {}", found.text),
+        Some(found) => format!("{title}: {}", quote::marked(&found.text, quote::LINE, lang)),
         None => title.to_owned(),
     }
 }

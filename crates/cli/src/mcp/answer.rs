@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use unstuck::{CallResult, Status};
+use unstuck_judge::quote;
 use unstuck_wire::mcp::{self, Addition, Id, Message, RpcError, ToolResult};
 
 use super::journey;
@@ -49,7 +50,9 @@ pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner:
             within(came.as_deref(), id, &added)
         }
         (Some(Message::Answer { came: Err(error), .. }), Status::Failed) => {
-            let words = journey::in_words(&RpcError::of(error));
+            // The protocol's error becomes text for the model here, so it is ours to mark.
+            let error = RpcError::of(error);
+            let words = format!("MCP error {}: {}", error.code, said(&journey::without_code(&error)));
             ours(id, &[words, envelope(result, true).to_string()], manner)
         }
         (_, _) => ours(id, &[envelope(result, false).to_string()], manner),
@@ -78,9 +81,13 @@ fn envelope(result: &CallResult, is_beside: bool) -> Value {
     let mut envelope = Map::new();
     let shown = result.diagnosis().and_then(|diagnosis| Some(diagnosis.evidence.as_ref()?.text.clone()));
     let error = match (is_beside, shown) {
-        (true, Some(line)) => shortened(&line),
-        (true, None) => shortened(result.error().unwrap_or_default()),
-        (false, _) => result.error().unwrap_or_default().to_owned(),
+        (true, Some(line)) => said(&line),
+        (true, None) => said(result.error().unwrap_or_default()),
+        // What the toolbox says of a call that it did not send is ours, and holds its quotations.
+        (false, _) if !result.mistakes().is_empty() || result.status() != Status::Failed => {
+            result.error().unwrap_or_default().to_owned()
+        }
+        (false, _) => said(result.error().unwrap_or_default()),
     };
     envelope.insert("ok".into(), all["ok"].take());
     envelope.insert("error".into(), error.into());
@@ -94,7 +101,7 @@ fn envelope(result: &CallResult, is_beside: bool) -> Value {
     }
     for tried in envelope.get_mut("tried").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(Value::String(error)) = tried.get_mut("error") {
-            *error = shortened(error);
+            *error = said(error);
         }
     }
     if let Some(Value::String(note)) = envelope.get_mut("note") {
@@ -109,9 +116,10 @@ fn envelope(result: &CallResult, is_beside: bool) -> Value {
     Value::Object(envelope)
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(ERROR_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+/// Words of a server inside our own: between brackets that they cannot close.
+fn said(words: &str) -> String {
+    match words.is_empty() {
+        true => String::new(),
+        false => quote::fenced(words, ERROR_MAX),
     }
 }

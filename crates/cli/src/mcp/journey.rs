@@ -261,13 +261,18 @@ fn no_answer(proxy: &Proxy) -> Value {
 }
 
 /// An error of the protocol in the words in which clients tell of it.
-pub(super) fn in_words(error: &RpcError) -> String {
+fn in_words(error: &RpcError) -> String {
+    format!("MCP error {}: {}", error.code, without_code(error))
+}
+
+/// What the server says of an error beside its code.
+pub(super) fn without_code(error: &RpcError) -> String {
     let data = match &error.data {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => format!("\n{text}"),
         Some(other) => format!("\n{other}"),
     };
-    format!("MCP error {}: {}{data}", error.code, error.message)
+    format!("{}{data}", error.message)
 }
 
 /// A failure, and whether the server may have done the work all the same.

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use unstuck::CancellationToken;
+use unstuck_judge::quote;
 use unstuck_judge::retry::{Breaker, BreakerEvent, BreakerRules, Gate};
 use unstuck_wire::mcp::{self, Id, Message, ToolList};
 
@@ -40,6 +41,8 @@ const GREETING: Duration = Duration::from_secs(30);
 const WISH: Duration = Duration::from_secs(3);
 /// So many lines of what it said to people are told with its end.
 const REMARKS: usize = 20;
+/// Maximum length of what is quoted of them, in characters.
+const LAST_WORDS: usize = 300;
 /// More pages than this no list has.
 const PAGES: usize = 100;
 
@@ -380,6 +383,6 @@ fn with_remarks(words: &str, remarks: &[String]) -> String {
     let last: Vec<&str> = remarks.iter().rev().take(3).rev().map(|line| line.trim()).collect();
     match last.is_empty() {
         true => words.to_owned(),
-        false => format!("{words}; its last words: {}", last.join(" | ")),
+        false => format!("{words}; its last words: {}", quote::fenced(&last.join(" | "), LAST_WORDS)),
     }
 }

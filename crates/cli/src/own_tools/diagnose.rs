@@ -11,11 +11,14 @@ use unstuck_wire::failure;
 use unstuck_wire::report::Report;
 
 use super::schema::schema;
-use super::{Workplace, looks};
+use super::{Workplace, looks, quoted, quoting};
 use crate::knowledge;
 
 /// The user's rules and the built-in ones, as they were when somebody first asked.
 static RULES: LazyLock<Rules> = LazyLock::new(|| knowledge::load_quietly().0);
+
+/// Maximum length of the line that shows the cause, in characters.
+const EVIDENCE: usize = 400;
 
 pub(super) struct Diagnose(pub(super) Arc<Workplace>);
 
@@ -114,6 +117,11 @@ impl Tool for Diagnose {
         let told = failure::read(&line).map_err(|error| Failure::invalid(error.to_string()))?;
         let diagnosis = RULES.diagnose(&told.observation);
         let report = Report::new(diagnosis, &told.observation.call, self.0.lang());
-        Ok(serde_json::to_value(report.to_wire(None))?)
+        let mut told = serde_json::to_value(report.to_wire(None))?;
+        if let Some(evidence) = told["evidence"].as_str() {
+            told["evidence"] = quoted(evidence, EVIDENCE).into();
+            told["note"] = quoting(self.0.lang()).into();
+        }
+        Ok(told)
     }
 }

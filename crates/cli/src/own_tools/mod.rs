@@ -80,19 +80,5 @@ fn quoting(lang: Lang) -> &'static str {
 
 /// Words of others, short, on one line, between brackets that they cannot close.
 fn quoted(words: &str, most: usize) -> String {
-    format!("⟦{}⟧", crate::plain::short(&words.replace(['⟦', '⟧'], " "), most))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_others_cannot_leave_their_quotation() {
-        let check = |words: &str, expected: &str| assert_eq!(quoted(words, 20), expected);
-        check("plain", "⟦plain⟧");
-        check("a⟧ obey ⟦b", "⟦a  obey  b⟧");
-        check("one\ntwo\u{1b}[2J", "⟦one two\\u{1b}[2J⟧");
-        assert_eq!(quoted(&"x".repeat(500), 3), "⟦xxx…⟧");
-    }
+    unstuck_judge::quote::fenced(words, most)
 }

@@ -2,9 +2,9 @@
 
 use std::env;
 
-use unstuck_judge::Lang;
 use unstuck_judge::ladder::words;
 use unstuck_judge::rewrite::Rewrite;
+use unstuck_judge::{Lang, quote};
 use unstuck_store::{Mode, Retry, Said, Stance};
 use unstuck_wire::hook::{Attended, Finished, Happened, Host, Letter, Reply};
 
@@ -15,6 +15,8 @@ use crate::settings;
 
 /// Of so many calls that nobody heard of again an agent is told at once; of more, none is worth reading.
 const NOTICES: usize = 3;
+/// Maximum length of the words of a call that are quoted, in characters.
+const QUOTED: usize = 160;
 
 impl Post<'_> {
     /// Records what a letter tells, and says what is to be answered.
@@ -138,9 +140,10 @@ impl Post<'_> {
 
 /// What model and person are told of a call that runs with other words.
 pub(super) fn rewritten(rewrite: &Rewrite, lang: Lang) -> String {
+    let [to, from] = [&rewrite.to, &rewrite.from].map(|words| quote::call(words, QUOTED));
     let instead = match lang {
-        Lang::En => format!("The call was run with `{}` instead of `{}`.", rewrite.to, rewrite.from),
-        Lang::Zh => format!("该调用已改用 `{}` 代替 `{}` 运行。", rewrite.to, rewrite.from),
+        Lang::En => format!("The call was run with {to} instead of {from}."),
+        Lang::Zh => format!("该调用已改用 {to} 代替 {from} 运行。"),
     };
     words::joined([Some(&*rewrite.text(lang)), Some(&instead)])
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use unstuck_judge::Lang;
 use unstuck_judge::ladder::see::OUR_MARK;
 use unstuck_judge::ladder::words;
+use unstuck_judge::{Lang, quote};
 use unstuck_vault::{Snapshot, VaultError};
 
 use crate::exit::CommandError;
@@ -14,6 +14,8 @@ use crate::removed;
 
 /// So many paths are named where some could not be saved.
 const NAMED: usize = 3;
+/// Maximum length of an error of ours, which may name files, in characters.
+const FAULT: usize = 300;
 
 /// Why the files of a call could not be saved.
 pub(super) struct Trouble {
@@ -106,7 +108,7 @@ impl Trouble {
                 ["The same call can be sent again in a moment.", "同一调用可以稍后再发送。"],
             ),
             VaultError::TooWide { path } => stops(
-                match (lang, path.display()) {
+                match (lang, quote::name(&path.to_string_lossy())) {
                     (Lang::En, path) => format!("{path} is too much to be saved as a whole"),
                     (Lang::Zh, path) => format!("{path} 过大，无法整体保存"),
                 },
@@ -133,7 +135,7 @@ impl Trouble {
             Lang::En => "`unstuck doctor` tells a person more.",
             Lang::Zh => "`unstuck doctor` 会告诉用户更多。",
         };
-        Trouble { weight: Weight::OwnFault, text: text.to_owned(), todo: todo.to_owned() }
+        Trouble { weight: Weight::OwnFault, text: quote::fenced(text, FAULT), todo: todo.to_owned() }
     }
 
     /// Saving came to no end at all.
@@ -151,7 +153,7 @@ impl Trouble {
             .gaps
             .iter()
             .filter(|gap| !gap.reason.is_on_purpose())
-            .map(|gap| gap.path.display().to_string())
+            .map(|gap| quote::name(&gap.path.to_string_lossy()))
             .collect();
         let more = gaps.len().saturating_sub(NAMED);
         let named = gaps[..gaps.len().min(NAMED)].join(", ");

@@ -249,7 +249,7 @@ impl Standing {
         let rows: Vec<String> = self
             .latest(REMINDED, |known| known.said.told >= Rung::Hint || known.said.denials > 0)
             .map(|known| {
-                let line = quote::marked(&known.line, lang);
+                let line = quote::marked(&known.line, quote::LINE, lang);
                 format!(
                     "- {}{}: {line} ({})",
                     quote::call(&known.attempt, quote::LINE),
@@ -353,7 +353,7 @@ fn about(template: &str, reason: &Reason, lang: Lang) -> String {
         &[
             ("{count}", &reason.count.to_string()),
             ("{rule}", &reason.charge()),
-            ("{line}", &quote::marked(&reason.line, lang)),
+            ("{line}", &quote::marked(&reason.line, quote::LINE, lang)),
         ],
     )
 }

@@ -87,13 +87,21 @@ fn step(deed: &Deed, lang: Lang) -> String {
         (Deed::Ran { line }, _) => call(line),
         (Deed::Edited { file, lines }, Lang::En) => {
             let unit = if *lines == 1 { "line" } else { "lines" };
-            format!("an edit of {} ({lines} {unit})", call(file))
+            format!("an edit of {} ({lines} {unit})", quote::name(file))
         }
-        (Deed::Edited { file, lines }, Lang::Zh) => format!("修改 {}（{lines} 行）", call(file)),
+        (Deed::Edited { file, lines }, Lang::Zh) => format!("修改 {}（{lines} 行）", quote::name(file)),
         (Deed::Called { tool, target }, Lang::En) => {
-            format!("a call of {}", call(&format!("{tool} {target}")))
+            format!("a call of {}", called(tool, target))
         }
-        (Deed::Called { tool, target }, Lang::Zh) => format!("调用 {}", call(&format!("{tool} {target}"))),
+        (Deed::Called { tool, target }, Lang::Zh) => format!("调用 {}", called(tool, target)),
+    }
+}
+
+/// A call of a tool that is no shell: what it is about is one name.
+fn called(tool: &str, target: &str) -> String {
+    match target.is_empty() || quote::is_name(target) {
+        true => call(format!("{tool} {target}").trim_end()),
+        false => quote::fenced(&format!("{tool} {target}"), STEP_MAX),
     }
 }
 

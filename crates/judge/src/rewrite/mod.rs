@@ -15,7 +15,7 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::{Call, Kind, Lang};
+use crate::{Call, Kind, Lang, quote};
 use line::Line;
 use row::{Act, ROWS, Row};
 
@@ -69,17 +69,33 @@ impl Rewrite {
     /// Says in one sentence what is known. No order, and no promise that the call will go well.
     pub fn text(&self, lang: Lang) -> String {
         let template = self.text[lang as usize];
-        let fill = |name: &str| match name {
-            "from" => quotable(&self.from),
-            "to" => quotable(&self.to),
-            _ => quotable(&self.at),
+        let value = |name: &str| match name {
+            "from" => &self.from,
+            "to" => &self.to,
+            _ => &self.at,
         };
         // One pass over the template, so that a brace in a path is not filled in a second time.
         let mut pieces = template.split('{');
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             let (name, rest) = piece.split_once('}').unwrap_or((piece, ""));
-            text += &fill(name);
+            let (value, behind) = (value(name), rest.strip_prefix('`'));
+            let rest = match behind.filter(|_| text.ends_with('`')) {
+                // A quotation has signs of its own.
+                Some(behind) => {
+                    text.pop();
+                    text += &quote::call(value, QUOTED_MAX);
+                    behind
+                }
+                None if quote::is_name(value) => {
+                    text += value;
+                    rest
+                }
+                None => {
+                    text += &quote::fenced(value, QUOTED_MAX);
+                    rest
+                }
+            };
             text += rest;
         }
         text
@@ -88,12 +104,6 @@ impl Rewrite {
 
 /// The most that is quoted of a word or a path.
 const QUOTED_MAX: usize = 160;
-
-/// Words from a call inside our own sentence: short, on one line, and without the sign that ends the quotation.
-fn quotable(words: &str) -> String {
-    let clean = words.chars().map(|sign| if sign.is_control() || sign == '`' { ' ' } else { sign });
-    clean.take(QUOTED_MAX).collect()
-}
 
 /// What one act makes of a call.
 struct Change {

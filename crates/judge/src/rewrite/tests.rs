@@ -688,7 +688,7 @@ fn the_text_states_facts_in_both_languages_and_quotes_nothing_that_could_end_the
     for lang in [Lang::En, Lang::Zh] {
         let text = hostile.text(lang);
         assert!(
-            text.chars().count() < 600 && !text.contains('\n') && text.matches('`').count() == 4,
+            text.chars().count() < 600 && !text.contains('\n') && text.matches(['⟦', '⟧']).count() == 2,
             "{text}"
         );
     }

@@ -32,7 +32,7 @@ impl Shape {
             Shape::Word => ("_.+-", 64),
             Shape::Name => ("@/._+-", 64),
             Shape::Path => ("@/._+~\\-:", 160),
-            Shape::Module => ("@/._+-:\\#$", 100),
+            Shape::Module => ("@/._+-:\\#", 100),
             Shape::Flag => ("-_", 40),
             Shape::Version => ("@/._+-^~<>=*!", 64),
             Shape::Address => (".:[]-", 100),

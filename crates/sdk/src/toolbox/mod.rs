@@ -22,6 +22,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use unstuck_judge::nature::Nature;
+use unstuck_judge::quote;
 use unstuck_store::CallState;
 
 use crate::annotations::Annotations;
@@ -290,7 +291,7 @@ impl Inner {
     /// What is said of a call whose process is gone, where more is known than its state tells.
     pub(crate) fn sealed_text(&self, recorded: &str, label: &str, from: CallState) -> Option<String> {
         let said = wording::sealed(from, self.only_looks(recorded), self.policy.lang)?;
-        Some(format!("`{label}` {said}"))
+        Some(format!("{} {said}", quote::call(label, quote::LINE)))
     }
 }
 

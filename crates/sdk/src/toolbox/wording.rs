@@ -1,14 +1,12 @@
 //! What a model is told of a call that cannot even be looked at.
 
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_store::CallState;
 
 use crate::schema::{TooLarge, near};
 
 /// How many tools are named to somebody who asked for one that is not there.
 const NAMED: usize = 20;
-/// The most of a name that is quoted.
-const QUOTED: usize = 100;
 
 /// There is no such tool.
 pub(super) fn unknown_tool<'a>(
@@ -16,7 +14,7 @@ pub(super) fn unknown_tool<'a>(
     tools: impl Iterator<Item = &'a str> + Clone,
     lang: Lang,
 ) -> String {
-    let quoted: String = name.chars().take(QUOTED).flat_map(char::escape_debug).collect();
+    let quoted = quote::name(name);
     let listed = tools.clone().take(NAMED).map(|tool| format!("`{tool}`")).collect::<Vec<_>>();
     let more = tools.clone().count().saturating_sub(NAMED);
     let hint = near(name, tools);
@@ -24,12 +22,12 @@ pub(super) fn unknown_tool<'a>(
         Lang::En => {
             let hint = hint.map(|tool| format!(", did you mean `{tool}`?")).unwrap_or(".".to_owned());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("unknown tool `{quoted}`{hint} There are: {}{more}.", listed.join(", "))
+            format!("unknown tool {quoted}{hint} There are: {}{more}.", listed.join(", "))
         }
         Lang::Zh => {
             let hint = hint.map(|tool| format!("，是否指 `{tool}`？")).unwrap_or("。".to_owned());
             let more = if more > 0 { format!(" 等另外 {more} 个") } else { String::new() };
-            format!("没有工具 `{quoted}`{hint}可用工具：{}{more}。", listed.join("、"))
+            format!("没有工具 {quoted}{hint}可用工具：{}{more}。", listed.join("、"))
         }
     }
 }

@@ -99,7 +99,10 @@ impl Line {
             Content::Other(what) => {
                 let status = response.status();
                 let said = refusal::said(&beginning(response.into_body(), TOLD).await);
-                let why = format!("the server answered with {what}, which is no message: {said}");
+                let why = format!(
+                    "the server answered with {what}, which is no message: {}",
+                    refusal::quoted(&said)
+                );
                 self.give_up(&asked, unanswered(why, status)).await;
             }
         }
@@ -243,7 +246,7 @@ impl Line {
         let status = response.status();
         let why = match whole(response.into_body(), self.frame_max, &self.inbound).await {
             Whole::Read(body) => {
-                let said = || refusal::said(&body);
+                let said = || refusal::quoted(&refusal::said(&body));
                 match str::from_utf8(&body).map(|text| reading::came(text.trim_start_matches('\u{feff}'))) {
                     Err(_) => {
                         if self.noise(&body, Noise::NotText).await.is_err() {

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
-use unstuck_judge::Lang;
 use unstuck_judge::hint::{self, Clock, Wait};
+use unstuck_judge::{Lang, quote};
 use unstuck_wire::redact::redact;
 
 use super::reading;
 use crate::mcp::link::Unanswered;
 
+/// Maximum length of what is quoted of a server's words, in characters.
+const SAID: usize = 300;
 /// Headers that say when to come back.
 const WAITS: [&str; 7] = [
     "date",
@@ -58,7 +60,7 @@ pub(super) fn refusal(
     }
     let said = said(body);
     if !said.is_empty() {
-        words = format!("{words}: {said}");
+        words = format!("{words}: {}", quoted(&said));
     }
     if let Some(advice) = advice(status, headers, given, lang) {
         words = format!("{words}\n{advice}");
@@ -92,6 +94,11 @@ pub(super) fn said(body: &[u8]) -> String {
         None => text.split_whitespace().collect::<Vec<&str>>().join(" "),
     };
     redact(&words).into_owned()
+}
+
+/// What a server said, inside our own words.
+pub(super) fn quoted(said: &str) -> String {
+    quote::fenced(said, SAID)
 }
 
 /// What somebody can do about it.

@@ -104,7 +104,13 @@ fn label(call: &Call, approach: &str) -> String {
     match (shell::line(call), field("method"), field("url")) {
         (Some(line), _, _) => line.split_whitespace().take(LABEL_WORDS).collect::<Vec<_>>().join(" "),
         (None, Some(method), Some(url)) => format!("{} {}", nature::shorter(method), nature::shorter(url)),
-        (None, _, _) => nature::shorter(approach).to_owned(),
+        (None, _, _) => match approach.split_once(' ') {
+            // As a shell line has it: a name with spaces in it is one word, and no sentence.
+            Some((tool, about)) if about.contains(char::is_whitespace) => {
+                format!("{tool} \"{}\"", nature::shorter(about))
+            }
+            Some(_) | None => nature::shorter(approach).to_owned(),
+        },
     }
 }
 
