@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_must_be_there_and_nothing_twice() {
-        let both = Promise { before: Told::Stored, after: Told::Spooled };
+        let both = Promise { before: Told::Recorded, after: Told::Spooled };
         let neither = Promise { before: Told::Nothing, after: Told::Lost };
         assert!(check(both, &trail(1, "failed", 1, 1)).is_ok());
         assert!(check(both, &trail(1, "executing", 1, 0)).is_err());

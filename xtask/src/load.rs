@@ -131,7 +131,7 @@ fn take_in(world: &World, ledger: &mut Ledger) -> Result<(), Fault> {
     }
     let last = Call::named("last", "last".to_owned());
     let told = world.send(&[last.before(), last.after(0)])?.told()?;
-    if told != [Told::Stored; 2] {
+    if told != [Told::Recorded; 2] {
         return Err(format!("after the rush all is quiet, and an entry is {told:?}").into());
     }
     ledger.note(&last.mark, &told);

@@ -39,8 +39,10 @@ pub enum Told {
     /// It was never sent, or nobody answered: anything may have become of it.
     #[default]
     Nothing,
-    /// It stands in the database.
+    /// It stands in the database, and survives a power cut.
     Stored,
+    /// It stands in the database.
+    Recorded,
     /// It waits in the spool.
     Spooled,
     /// It was said to be lost.
@@ -51,7 +53,7 @@ impl Told {
     /// Was it promised that it is kept?
     pub fn is_acknowledged(self) -> bool {
         match self {
-            Told::Stored | Told::Spooled => true,
+            Told::Stored | Told::Recorded | Told::Spooled => true,
             Told::Nothing | Told::Lost => false,
         }
     }
@@ -60,6 +62,7 @@ impl Told {
     pub fn of(answer: &Value) -> Told {
         match answer["kept"].as_str() {
             Some("stored") => Told::Stored,
+            Some("recorded") => Told::Recorded,
             Some("spooled") => Told::Spooled,
             Some("lost") => Told::Lost,
             _ => Told::Nothing,

@@ -144,7 +144,7 @@ impl Cellar {
         let kept: Vec<Kept> = entries.iter().map(|entry| keeper.keep(entry, now()).kept).collect();
         kept.into_iter().find_map(|kept| match kept {
             Kept::Lost { why } => Some(why),
-            Kept::Stored | Kept::Spooled { .. } => None,
+            Kept::Stored | Kept::Recorded | Kept::Spooled { .. } => None,
         })
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct WireEvent<'e> {
     session: Option<&'e str>,
     call: Option<i64>,
     body: WireJson<'e>,
+    link: Option<&'e str>,
 }
 
 impl<'e> WireEvent<'e> {
@@ -44,6 +45,7 @@ impl<'e> WireEvent<'e> {
             session: event.session.as_deref(),
             call: event.call,
             body: WireJson::new(&event.body),
+            link: event.link.as_deref(),
         }
     }
 }
@@ -347,6 +349,7 @@ mod tests {
             session,
             call: Some(3),
             body: body.to_string(),
+            link: None,
         }
     }
 

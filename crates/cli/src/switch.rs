@@ -86,7 +86,11 @@ pub(crate) fn pause(folder: &Path, until: u64) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&new)?;
-    let written = writeln!(file, "{until}").and_then(|()| fs::rename(&new, folder.join(FILE)));
+    // A person's word survives a power cut.
+    let written = writeln!(file, "{until}")
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&new, folder.join(FILE)));
+    let _not_every_system_opens_folders = fs::File::open(folder).and_then(|folder| folder.sync_all());
     written.inspect_err(|_| {
         let _nothing_more_to_do = fs::remove_file(&new);
     })

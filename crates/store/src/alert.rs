@@ -17,6 +17,7 @@ use crate::alert_rule::{AlertFilter, AlertRule, AlertWhen};
 use crate::error::StoreError;
 use crate::event::{self, Channel, EventType, NewEvent};
 use crate::fact;
+use crate::rows::Lenient;
 use crate::store::Store;
 
 /// A delivery that failed so often is given up.
@@ -211,7 +212,7 @@ impl Store {
         let sql = "SELECT id FROM alert WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
         let ids = || -> Result<Vec<i64>, rusqlite::Error> {
             let mut statement = self.connection.prepare_cached(sql)?;
-            statement.query_map((before.unwrap_or(i64::MAX), page), |row| row.get(0))?.collect()
+            statement.query_map((before.unwrap_or(i64::MAX), page), |row| row.lenient(0))?.collect()
         };
         ids()
             .and_then(|ids| ids.into_iter().map(|id| read(&self.connection, id)).collect())
@@ -353,7 +354,7 @@ fn calls(
     connection.prepare_cached(sql)?.query_row(
         (from, to, kind, only.error_type, &only.tool, &only.agent),
         |row| {
-            let count = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+            let count = |column| row.lenient::<i64>(column).map(i64::unsigned_abs);
             Ok(Counted { all: count(0)?, failed: count(1)? })
         },
     )
@@ -371,7 +372,7 @@ fn events(connection: &Connection, kind: &str, (from, to): (i64, i64)) -> Result
         .prepare_cached(&format!(
             "SELECT count(*) FROM event WHERE type = ?1 AND at >= ?2 AND at < ?3 {rare}"
         ))?
-        .query_row((kind, from, to), |row| row.get::<_, i64>(0))
+        .query_row((kind, from, to), |row| row.lenient::<i64>(0))
         .map(i64::unsigned_abs)
 }
 
@@ -411,13 +412,13 @@ fn due(connection: &Connection, now: u64) -> Result<Option<Due>, rusqlite::Error
         connection.prepare_cached("SELECT id, delivery FROM alert WHERE open = 1 ORDER BY id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let stored = parsed(&row.get::<_, String>(1)?);
+        let stored = parsed(&row.lenient::<String>(1)?);
         let is_due = |delivery: &StoredDelivery| delivery.is_open() && delivery.not_before <= now;
         let known = |(place, delivery): (usize, &StoredDelivery)| {
             delivery.to.parse::<Recipient>().ok().filter(|_| is_due(delivery)).map(|to| (place, to))
         };
         if let Some((place, to)) = stored.iter().enumerate().find_map(known) {
-            return Ok(Some((row.get(0)?, stored, place, to)));
+            return Ok(Some((row.lenient(0)?, stored, place, to)));
         }
     }
     Ok(None)
@@ -426,7 +427,7 @@ fn due(connection: &Connection, now: u64) -> Result<Option<Due>, rusqlite::Error
 fn deliveries(connection: &Connection, id: i64) -> Result<Option<Vec<StoredDelivery>>, rusqlite::Error> {
     let text: Option<String> = connection
         .prepare_cached("SELECT delivery FROM alert WHERE id = ?1")?
-        .query_row([id], |row| row.get(0))
+        .query_row([id], |row| row.lenient(0))
         .optional()?;
     Ok(text.map(|text| parsed(&text)))
 }
@@ -451,16 +452,16 @@ fn read(connection: &Connection, id: i64) -> Result<FiredAlert, rusqlite::Error>
     let made_at = fact::read(connection, fact::MADE_AT)?.unwrap_or_default();
     let sql = "SELECT id, name, window, at, value, text, delivery FROM alert WHERE id = ?1";
     connection.prepare_cached(sql)?.query_row([id], |row: &Row<'_>| {
-        let (name, window): (String, i64) = (row.get(1)?, row.get(2)?);
+        let (name, window): (String, i64) = (row.lenient(1)?, row.lenient(2)?);
         Ok(FiredAlert {
-            id: row.get(0)?,
+            id: row.lenient(0)?,
             key: format!("{name}@{window}.{made_at}"),
             name,
             window: window.unsigned_abs(),
-            at: row.get::<_, i64>(3)?.unsigned_abs(),
-            value: row.get(4)?,
-            text: row.get(5)?,
-            deliveries: parsed(&row.get::<_, String>(6)?).into_iter().map(Delivery::from).collect(),
+            at: row.lenient::<i64>(3)?.unsigned_abs(),
+            value: row.lenient(4)?,
+            text: row.lenient(5)?,
+            deliveries: parsed(&row.lenient::<String>(6)?).into_iter().map(Delivery::from).collect(),
         })
     })
 }

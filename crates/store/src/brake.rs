@@ -18,6 +18,7 @@ use crate::event::EventType;
 use crate::pack::{Pack, packed, unpacked};
 use crate::past_retries::Rows;
 use crate::record::Clerk;
+use crate::rows::Lenient;
 
 /// Whether a failed call should be sent again by whoever runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -385,8 +386,8 @@ fn so_far(connection: &Connection, attempt: &Attempt, call_print: &str) -> Resul
              WHERE session = ?1 AND call_print = ?2 AND id < ?3 AND state = 'failed' ORDER BY id DESC LIMIT 1",
         )?
         .query_row((attempt.session, call_print, attempt.call), |row| {
-            let kind: Option<String> = row.get(0)?;
-            let ended_at: Option<i64> = row.get(1)?;
+            let kind: Option<String> = row.lenient(0)?;
+            let ended_at: Option<i64> = row.lenient(1)?;
             let waited = attempt.asked_at.saturating_sub(ended_at.map_or(attempt.asked_at, i64::unsigned_abs));
             Ok(Series {
                 waited: Duration::from_millis(waited),
@@ -405,7 +406,7 @@ fn first_asked(connection: &Connection, attempt: &Attempt, call_print: &str) -> 
             "SELECT asked_at FROM call WHERE session = ?1 AND call_print = ?2 AND id <= ?3 AND attempt = 1
              ORDER BY id DESC LIMIT 1",
         )?
-        .query_row((attempt.session, call_print, attempt.call), |row| row.get(0))
+        .query_row((attempt.session, call_print, attempt.call), |row| row.lenient(0))
         .optional()?;
     Ok(first.map_or(attempt.asked_at, i64::unsigned_abs))
 }
@@ -418,7 +419,7 @@ fn get<T: Pack>(clerk: &Clerk<'_>, name: &str) -> Result<Option<T>, rusqlite::Er
     let body: Option<Vec<u8>> = clerk
         .connection
         .prepare_cached("SELECT body FROM brake WHERE name = ?1")?
-        .query_row([name], |row| row.get(0))
+        .query_row([name], |row| row.lenient(0))
         .optional()?;
     let value = body.as_deref().and_then(unpacked);
     brakes.insert(name.to_owned(), body);

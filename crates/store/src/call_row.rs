@@ -5,11 +5,13 @@ use unstuck_judge::fingerprint::Fingerprint;
 use unstuck_judge::ladder::Rung;
 use unstuck_wire::clean::Clean;
 
+use crate::chain::{AskedPart, EndedPart, Record};
 use crate::entry::{Asked, Ended, Finding, Who};
 use crate::heard;
 use crate::life;
 use crate::record::Clerk;
 use crate::rewritten::Rewritten;
+use crate::rows::Lenient;
 use crate::state::CallState;
 
 /// After so long a silence anything may have changed.
@@ -69,6 +71,8 @@ pub(crate) struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     Yes,
+    /// Only just: no event tells of its beginning.
+    Late,
     /// Not yet: it is written when it ends.
     Not {
         /// It is the first of its session that is like this.
@@ -105,16 +109,16 @@ pub(crate) struct Closing<'a> {
 impl Found {
     fn read(row: &Row<'_>) -> Result<Found, rusqlite::Error> {
         Ok(Found {
-            id: row.get(0)?,
+            id: row.lenient(0)?,
             // A state that only a newer version knows is not one that this one may move.
-            state: row.get::<_, String>(1)?.parse().unwrap_or(CallState::Completed),
-            asked_at: row.get::<_, i64>(2)?.unsigned_abs(),
-            attempt: row.get(3)?,
-            rung_before: row.get::<_, String>(4)?.parse().unwrap_or(Rung::Observe),
-            life: row.get(5)?,
-            charge: row.get(6)?,
-            untold: row.get(7)?,
-            call_print: row.get(8)?,
+            state: row.lenient::<String>(1)?.parse().unwrap_or(CallState::Completed),
+            asked_at: row.lenient::<i64>(2)?.unsigned_abs(),
+            attempt: row.lenient(3)?,
+            rung_before: row.lenient::<String>(4)?.parse().unwrap_or(Rung::Observe),
+            life: row.lenient(5)?,
+            charge: row.lenient(6)?,
+            untold: row.lenient(7)?,
+            call_print: row.lenient(8)?,
             written: Written::Yes,
         })
     }
@@ -136,7 +140,7 @@ impl Clerk<'_> {
                  RETURNING id, last_at",
             )?
             .query_row((&*who.session, &*who.host, &*who.cwd, who.at.cast_signed()), |row| {
-                Ok((row.get(0)?, row.get(1)?))
+                Ok((row.lenient(0)?, row.lenient(1)?))
             })?;
         self.desk.note_session(who, id, last_at.unsigned_abs());
         Ok(id)
@@ -146,7 +150,7 @@ impl Clerk<'_> {
     pub(crate) fn session_of(&self, call: i64) -> Result<Option<i64>, rusqlite::Error> {
         self.connection
             .prepare_cached("SELECT session FROM call WHERE id = ?1")?
-            .query_row([call], |row| row.get(0))
+            .query_row([call], |row| row.lenient(0))
             .optional()
     }
 
@@ -157,7 +161,7 @@ impl Clerk<'_> {
             None => self
                 .connection
                 .prepare_cached("SELECT last_at FROM session WHERE name = ?1")?
-                .query_row([&*who.session], |row| row.get::<_, i64>(0))
+                .query_row([&*who.session], |row| row.lenient::<i64>(0))
                 .optional()?
                 .map(i64::unsigned_abs),
         };
@@ -274,7 +278,7 @@ impl Clerk<'_> {
         let last: Option<(String, u32)> = self
             .connection
             .prepare_cached(LAST_ATTEMPT)?
-            .query_row((session, asked.call_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row((session, asked.call_print.as_str()), |row| Ok((row.lenient(0)?, row.lenient(1)?)))
             .optional()?;
         Ok(last.map(|(state, attempt)| match state {
             state if state == CallState::Failed.word() => attempt.saturating_add(1),
@@ -287,7 +291,7 @@ impl Clerk<'_> {
     /// Is a success no news to this session? Nothing is to be got over, learnt from or judged by it.
     pub(crate) fn is_untroubled(&self, session: i64) -> Result<bool, rusqlite::Error> {
         self.desk.is_untroubled(session, || {
-            self.connection.prepare_cached(IS_UNTROUBLED)?.query_row([session], |row| row.get(0))
+            self.connection.prepare_cached(IS_UNTROUBLED)?.query_row([session], |row| row.lenient(0))
         })
     }
 
@@ -414,11 +418,51 @@ impl Clerk<'_> {
         Ok(())
     }
 
+    /// What the timeline says of a call's row once it has ended.
+    pub(crate) fn ended_record(&self, found: &Found, ended: &Ended, closing: &Closing<'_>) -> Record {
+        let Closing { state, .. } = *closing;
+        let asked = &ended.asked;
+        let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
+        let part = EndedPart {
+            state: state.word(),
+            ended_at: Some(asked.who.at.cast_signed()),
+            ok: (state != CallState::Denied).then_some(state == CallState::Completed),
+            outcome: Some(ended.outcome.word()),
+            code: ended.outcome.number().map(i64::from),
+            kind: finding.map(|finding| finding.kind.word()),
+            rule: finding.map(|finding| &*finding.rule),
+            cause: finding.map(|finding| finding.cause.as_str()),
+            evidence: finding.map_or("", |finding| &*finding.evidence),
+            head: &ended.output.head,
+            tail: &ended.output.tail,
+            omitted: ended.output.omitted.cast_signed(),
+            verdict: finding.map_or("", |finding| &*finding.verdict),
+        };
+        match found.written {
+            Written::Yes => Record::ended(&part),
+            Written::Late | Written::Not { .. } => {
+                Record::whole(&asked_part(asked, found.asked_at.cast_signed()), &part)
+            }
+        }
+    }
+
     /// A call in one short line.
     pub(crate) fn label(&self, call: i64) -> Result<String, rusqlite::Error> {
         self.connection
             .prepare_cached("SELECT label FROM call_text WHERE call = ?1")?
-            .query_row([call], |row| row.get(0))
+            .query_row([call], |row| row.lenient(0))
+    }
+}
+
+/// What the timeline says of the row of a call that is asked for.
+pub(crate) fn asked_part(asked: &Asked, asked_at: i64) -> AskedPart<'_> {
+    AskedPart {
+        key: &asked.key,
+        agent: &asked.who.agent,
+        tool: &asked.tool,
+        asked_at,
+        label: &asked.label,
+        input: &asked.input,
     }
 }
 

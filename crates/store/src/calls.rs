@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::event::{self, COLUMNS, StoredEvent};
+use crate::rows::{self, Lenient};
 use crate::store::Store;
 
 /// A call as it stands in the store. Words are texts, because a newer version may have others.
@@ -78,34 +79,34 @@ impl StoredCall {
     pub(crate) const WIDTH: usize = 26;
 
     pub(crate) fn read(row: &Row<'_>) -> Result<StoredCall, rusqlite::Error> {
-        let moment = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
+        let moment = |column: usize| row.lenient::<Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
         Ok(StoredCall {
-            id: row.get(0)?,
-            session_id: row.get(1)?,
-            session: row.get(2)?,
-            key: row.get(3)?,
-            agent: row.get(4)?,
-            tool: row.get(5)?,
-            state: row.get(6)?,
-            asked_at: row.get::<_, i64>(7)?.unsigned_abs(),
+            id: row.lenient(0)?,
+            session_id: row.lenient(1)?,
+            session: row.lenient(2)?,
+            key: row.lenient(3)?,
+            agent: row.lenient(4)?,
+            tool: row.lenient(5)?,
+            state: row.lenient(6)?,
+            asked_at: row.lenient::<i64>(7)?.unsigned_abs(),
             ended_at: moment(8)?,
             took_ms: moment(9)?,
-            attempt: row.get(10)?,
-            ok: row.get(11)?,
-            outcome: row.get(12)?,
-            code: row.get(13)?,
-            kind: row.get(14)?,
-            error_type: row.get(15)?,
-            retryable: row.get(16)?,
-            rule: row.get(17)?,
-            rung_before: row.get(18)?,
-            rung_after: row.get(19)?,
-            repeat: row.get(20)?,
+            attempt: row.lenient(10)?,
+            ok: row.lenient(11)?,
+            outcome: row.lenient(12)?,
+            code: row.lenient(13)?,
+            kind: row.lenient(14)?,
+            error_type: row.lenient(15)?,
+            retryable: row.lenient(16)?,
+            rule: row.lenient(17)?,
+            rung_before: row.lenient(18)?,
+            rung_after: row.lenient(19)?,
+            repeat: row.lenient(20)?,
             recovered_at: moment(21)?,
-            call_print: row.get(22)?,
-            intent_print: row.get(23)?,
-            cause_print: row.get(24)?,
-            label: row.get(25)?,
+            call_print: row.lenient(22)?,
+            intent_print: row.lenient(23)?,
+            cause_print: row.lenient(24)?,
+            label: row.lenient(25)?,
         })
     }
 }
@@ -138,13 +139,13 @@ impl StoredCallText {
     /// Reads the columns, the first of which stands at `from`.
     pub(crate) fn read(row: &Row<'_>, from: usize) -> Result<StoredCallText, rusqlite::Error> {
         Ok(StoredCallText {
-            input: row.get(from)?,
-            evidence: row.get(from + 1)?,
-            head: row.get(from + 2)?,
-            tail: row.get(from + 3)?,
-            omitted: row.get::<_, i64>(from + 4)?.unsigned_abs(),
-            verdict: row.get(from + 5)?,
-            life: row.get(from + 6)?,
+            input: row.lenient(from)?,
+            evidence: row.lenient(from + 1)?,
+            head: row.lenient(from + 2)?,
+            tail: row.lenient(from + 3)?,
+            omitted: row.lenient::<i64>(from + 4)?.unsigned_abs(),
+            verdict: row.lenient(from + 5)?,
+            life: row.lenient(from + 6)?,
         })
     }
 
@@ -252,7 +253,7 @@ impl Store {
         let sql = format!("SELECT {columns} FROM {tables} WHERE {which} ORDER BY {order}");
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let rows = statement.query_map(values, StoredCall::read).map_err(&wrong)?;
-        rows.collect::<Result<_, _>>().map_err(wrong)
+        rows::readable("call", rows).map_err(wrong)
     }
 
     /// What there is to read of a call; nothing where its texts were removed.
@@ -272,7 +273,7 @@ impl Store {
         );
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let rows = statement.query_map((call.session_id, call.id), StoredEvent::read).map_err(&wrong)?;
-        rows.collect::<Result<_, _>>().map_err(wrong)
+        rows::readable("event", rows).map_err(wrong)
     }
 }
 

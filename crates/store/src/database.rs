@@ -15,6 +15,7 @@ use crate::error::{Deed, StoreError};
 use crate::filesystem::Filesystem;
 use crate::migrate;
 use crate::root::{self, Root};
+use crate::rows::Lenient;
 
 /// The log is folded into the database when it is longer than this. More makes the fold rarer, and with it the two flushes
 /// it takes; less makes the log shorter to read for every process that finds itself alone, because such a process reads all
@@ -36,6 +37,23 @@ pub(crate) enum Access {
     Write,
     /// Only read; a newer format is tolerated.
     Read,
+}
+
+/// What a commit survives once it has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The end of the process: nothing is flushed before the log is folded.
+    Process,
+    /// A power cut: the log is flushed with the commit.
+    Power,
+}
+
+/// Lets the next commit wait for the disk, or no longer.
+pub(crate) fn flush_commits(connection: &Connection, flush: bool) -> Result<(), rusqlite::Error> {
+    connection.execute_batch(match flush {
+        true => "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;",
+        false => "PRAGMA synchronous = NORMAL; PRAGMA fullfsync = OFF;",
+    })
 }
 
 /// Opens the database of a folder. `now` names backups and what is set aside.
@@ -156,7 +174,9 @@ fn make(root: &Root, patience: Duration, now: u64) -> Result<(), StoreError> {
     // The log comes last, when there is nothing to put into it: closing folds a log in, and swallows every error of that.
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(&wrong)?;
     connection.close().map_err(|(_, error)| wrong(error))?;
-    fs::rename(&aside, &path).map_err(StoreError::io(Deed::PutInPlace, &path))
+    fs::rename(&aside, &path).map_err(StoreError::io(Deed::PutInPlace, &path))?;
+    root.flush();
+    Ok(())
 }
 
 /// All tables.
@@ -164,6 +184,20 @@ fn schema() -> String {
     let steps = migrate::STEPS.iter().flat_map(|step| step.sql.iter().copied());
     let parts: Vec<String> = [include_str!("schema.sql")].into_iter().chain(steps).map(bare).collect();
     parts.join(" ")
+}
+
+/// Are the tables those of a format? A name that was damaged is a sound name to SQLite.
+pub(crate) fn has_tables_of(connection: &Connection, format: u32) -> Result<bool, rusqlite::Error> {
+    let expected = Connection::open_in_memory()?;
+    expected.execute_batch(&bare(include_str!("schema.sql")))?;
+    for step in migrate::STEPS.iter().filter(|step| step.to <= format) {
+        step.sql.iter().try_for_each(|part| expected.execute_batch(&bare(part)))?;
+    }
+    let tables = |connection: &Connection| -> Result<Vec<(String, String)>, rusqlite::Error> {
+        let sql = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name";
+        connection.prepare(sql)?.query_map([], |row| Ok((row.lenient(0)?, row.lenient(1)?)))?.collect()
+    };
+    Ok(tables(connection)? == tables(&expected)?)
 }
 
 /// SQL without its comments: SQLite keeps the words it is given for a table and reads them anew in every process.
@@ -184,7 +218,7 @@ pub(crate) fn in_memory() -> Result<Connection, rusqlite::Error> {
 pub(crate) fn plan(connection: &Connection, sql: &str) -> String {
     let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("SQL");
     let unknown = vec![Option::<i64>::None; statement.parameter_count()];
-    let steps = statement.query_map(rusqlite::params_from_iter(unknown), |row| row.get::<_, String>(3));
+    let steps = statement.query_map(rusqlite::params_from_iter(unknown), |row| row.lenient::<String>(3));
     steps.expect("a plan").flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -221,6 +255,12 @@ pub(crate) fn set_aside_if_damaged(
     set_aside(root, now).map(Some)
 }
 
+/// The same without a look: whoever calls has had a closer one.
+pub(crate) fn put_aside(root: &Root, patience: Duration, now: u64) -> Result<PathBuf, StoreError> {
+    let _held = root.lock(patience)?;
+    set_aside(root, now)
+}
+
 /// Moves whatever is left of a database out of the way, the database itself last: without it, its log is nobody's.
 fn set_aside(root: &Root, now: u64) -> Result<PathBuf, StoreError> {
     root::make_folder(&root.damaged())?;
@@ -238,13 +278,15 @@ fn set_aside(root: &Root, now: u64) -> Result<PathBuf, StoreError> {
 /// Reads the whole database and says whether it fits together. That another process holds it is no answer, and is an error.
 fn is_sound(path: &Path, patience: Duration) -> Result<bool, StoreError> {
     let answer = connect(path, patience).and_then(|connection| {
-        let answer = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-        let format = migrate::format(&connection);
-        answer.and_then(|answer| Ok((answer, format?))).map_err(StoreError::sql(path))
+        let answer = connection.query_row("PRAGMA quick_check(1)", [], |row| row.lenient::<String>(0));
+        let format = migrate::format(&connection).map_err(StoreError::sql(path))?;
+        let fits = format > migrate::newest(migrate::STEPS)
+            || has_tables_of(&connection, format).map_err(StoreError::sql(path))?;
+        answer.map(|answer| (answer, format, fits)).map_err(StoreError::sql(path))
     });
     match answer {
         // An empty file is a sound database to SQLite, but none of ours.
-        Ok((answer, format)) => Ok(answer == "ok" && format >= migrate::FIRST),
+        Ok((answer, format, fits)) => Ok(answer == "ok" && format >= migrate::FIRST && fits),
         Err(StoreError::Damaged { .. }) => Ok(false),
         Err(error) => Err(error),
     }

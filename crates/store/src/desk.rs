@@ -11,6 +11,7 @@ use unstuck_judge::ladder::Upshot;
 
 use crate::call_row::Found;
 use crate::entry::{Asked, Entry, Sender, Who};
+use crate::rows::Lenient;
 use crate::standing::Drawer;
 
 /// What is at hand. Whoever puts something on it clears it in the end.
@@ -179,7 +180,7 @@ impl<'e> Desk<'e> {
             Some(next) => next,
             None => connection
                 .prepare_cached("SELECT ifnull(max(id), 0) + 1 FROM call")?
-                .query_row([], |row| row.get(0))?,
+                .query_row([], |row| row.lenient(0))?,
         };
         self.next_call.set(Some(next + 1));
         Ok(Some(next))

@@ -176,8 +176,22 @@ impl StoreError {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                     StoreError::Damaged { path, why: source.to_string() }
                 }
+                _ if is_of_damage(&source) => StoreError::Damaged { path, why: source.to_string() },
                 _ => StoreError::Sql { path, source },
             }
         }
     }
+}
+
+/// Does SQLite say in other words that the file is not what it was? The list of tables may be readable and wrong.
+fn is_of_damage(error: &rusqlite::Error) -> bool {
+    const WORDS: [&str; 5] = [
+        "unsupported file format",
+        "no such table",
+        "no such column",
+        "has no column named",
+        "no such index",
+    ];
+    let told = error.to_string();
+    WORDS.iter().any(|words| told.contains(words))
 }

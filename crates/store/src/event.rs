@@ -4,6 +4,9 @@ use rusqlite::{Connection, Row};
 use serde_json::Value;
 use unstuck_judge::vocabulary;
 
+use crate::chain::{self, Link, Linked, Record};
+use crate::rows::Lenient;
+
 vocabulary! {
     /// Who an event is for.
     Channel {
@@ -151,23 +154,26 @@ pub struct StoredEvent {
     pub call: Option<i64>,
     /// The rest: a JSON object, if its writer was sane.
     pub body: String,
+    /// Its link to the event before it, as text; nothing before the chain began.
+    pub link: Option<String>,
 }
 
 /// Columns of a [`StoredEvent`], to be selected from `event LEFT JOIN session ON session.id = event.session`.
 pub(crate) const COLUMNS: &str =
-    "event.seq, event.at, event.channel, event.type, session.name, event.call, event.body";
+    "event.seq, event.at, event.channel, event.type, session.name, event.call, event.body, event.link";
 
 impl StoredEvent {
     /// Reads the columns named in [`COLUMNS`].
     pub(crate) fn read(row: &Row<'_>) -> Result<StoredEvent, rusqlite::Error> {
         Ok(StoredEvent {
-            seq: Bookmark(row.get::<_, i64>(0)?.unsigned_abs()),
-            at: row.get::<_, i64>(1)?.unsigned_abs(),
-            channel: row.get(2)?,
-            kind: row.get(3)?,
-            session: row.get(4)?,
-            call: row.get(5)?,
-            body: row.get(6)?,
+            seq: Bookmark(row.lenient::<i64>(0)?.unsigned_abs()),
+            at: row.lenient::<i64>(1)?.unsigned_abs(),
+            channel: row.lenient(2)?,
+            kind: row.lenient(3)?,
+            session: row.lenient(4)?,
+            call: row.lenient(5)?,
+            body: row.lenient(6)?,
+            link: row.get_ref(7)?.as_blob().ok().map(chain::hex),
         })
     }
 
@@ -193,17 +199,51 @@ pub(crate) struct NewEvent {
 
 /// Appends an event and returns its place. Only inside a transaction that holds the write lock is that place final.
 pub(crate) fn append(connection: &Connection, event: &NewEvent) -> Result<Bookmark, rusqlite::Error> {
+    append_with(connection, event, None)
+}
+
+/// The same for an event that says something new of the row of its call.
+pub(crate) fn append_with(
+    connection: &Connection,
+    event: &NewEvent,
+    record: Option<&Record>,
+) -> Result<Bookmark, rusqlite::Error> {
+    let body = event.body.to_string();
+    let linked = Linked {
+        at: event.at.cast_signed(),
+        channel: event.kind.channel().word(),
+        kind: event.kind.word(),
+        session: event.session,
+        call: event.call,
+        body: &body,
+        record: record.map(Record::bytes),
+    };
+    let link = Link::after(chain::head(connection)?, &linked);
+    insert(connection, None, &linked, Some(link))
+}
+
+/// Writes the row of an event; the table chooses its number where none is given.
+pub(crate) fn insert(
+    connection: &Connection,
+    seq: Option<i64>,
+    event: &Linked<'_>,
+    link: Option<Link>,
+) -> Result<Bookmark, rusqlite::Error> {
     connection
         .prepare_cached(
-            "INSERT INTO event (at, channel, type, session, call, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO event (seq, at, channel, type, session, call, body, link, record)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute((
-            event.at.cast_signed(),
-            event.kind.channel().word(),
-            event.kind.word(),
+            seq,
+            event.at,
+            event.channel,
+            event.kind,
             event.session,
             event.call,
-            event.body.to_string(),
+            event.body,
+            link.as_ref().map(Link::bytes),
+            event.record,
         ))?;
     Ok(Bookmark(connection.last_insert_rowid().unsigned_abs()))
 }

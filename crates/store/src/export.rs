@@ -8,6 +8,7 @@ use crate::calls::{StoredCall, StoredCallText};
 use crate::error::StoreError;
 use crate::event::{Bookmark, StoredEvent};
 use crate::problems::Problem;
+use crate::rows::Lenient;
 use crate::session;
 use crate::store::Store;
 use crate::timeline::{StoredSession, Wanted};
@@ -148,7 +149,7 @@ impl Store {
         };
         // The counter and not the newest row: a bookmark must never go back, also when everything was removed.
         let up_to: i64 = connection
-            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'event'", [], |row| row.get(0))
+            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'event'", [], |row| row.lenient(0))
             .optional()?
             .unwrap_or_default();
         let mut bounds = Bounds { session, after: 0, up_to, from: 0, touched: None };
@@ -201,7 +202,7 @@ impl Store {
     /// The earliest moment told after a place of the timeline; past all moments where there is none.
     fn first_after(&self, place: i64) -> Result<i64, rusqlite::Error> {
         let sql = "SELECT min(at) FROM event WHERE seq > ?1";
-        let found: Option<i64> = self.connection.query_row(sql, [place], |row| row.get(0))?;
+        let found: Option<i64> = self.connection.query_row(sql, [place], |row| row.lenient(0))?;
         Ok(found.unwrap_or(i64::MAX))
     }
 
@@ -219,7 +220,7 @@ impl Store {
                 self.connection
                     .prepare_cached(sql)?
                     .query_map((after, last, bounds.session, bounds.from, PAGE), |row| {
-                        Ok((row.get(0)?, read(row)?))
+                        Ok((row.lenient(0)?, read(row)?))
                     })?
                     .collect()
             };
@@ -251,7 +252,7 @@ fn touched(
     let sql = format!(
         "SELECT DISTINCT {column} FROM event WHERE seq > ?1 AND seq <= ?2 AND {column} IS NOT NULL ORDER BY 1"
     );
-    connection.prepare(&sql)?.query_map([after, up_to], |row| row.get(0))?.collect()
+    connection.prepare(&sql)?.query_map([after, up_to], |row| row.lenient(0))?.collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::rows::Lenient;
+
 /// When the database was made, in milliseconds since 1970.
 pub(crate) const MADE_AT: &str = "made_at";
 
@@ -9,7 +11,7 @@ pub(crate) const MADE_AT: &str = "made_at";
 pub(crate) fn read(connection: &Connection, name: &str) -> Result<Option<String>, rusqlite::Error> {
     connection
         .prepare_cached("SELECT value FROM fact WHERE name = ?1")?
-        .query_row([name], |row| row.get(0))
+        .query_row([name], |row| row.lenient(0))
         .optional()
 }
 

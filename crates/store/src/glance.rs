@@ -5,6 +5,7 @@ use rusqlite::Row;
 
 use crate::error::StoreError;
 use crate::event::read_json;
+use crate::rows::Lenient;
 use crate::store::Store;
 
 /// How much happened since a moment.
@@ -67,7 +68,7 @@ impl Store {
     /// How much happened since a moment.
     pub fn glance(&self, since: u64) -> Result<Glance, StoreError> {
         let since = since.cast_signed();
-        let number = |row: &Row<'_>, column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+        let number = |row: &Row<'_>, column| row.lenient::<i64>(column).map(i64::unsigned_abs);
         let read = || -> Result<Glance, rusqlite::Error> {
             let sql = "SELECT count(*), coalesce(sum(state = 'failed'), 0),
                               coalesce(sum(rung_after IN ('note', 'hint', 'insist') OR rung_before IN ('hint', 'insist')), 0),
@@ -103,9 +104,9 @@ impl Store {
             .and_then(|mut statement| {
                 let read = |row: &Row<'_>| {
                     Ok(HostSeen {
-                        host: row.get(0)?,
-                        last_at: row.get::<_, i64>(1)?.unsigned_abs(),
-                        sessions: row.get::<_, i64>(2)?.unsigned_abs(),
+                        host: row.lenient(0)?,
+                        last_at: row.lenient::<i64>(1)?.unsigned_abs(),
+                        sessions: row.lenient::<i64>(2)?.unsigned_abs(),
                     })
                 };
                 statement.query_map([], read)?.collect()
@@ -122,13 +123,13 @@ impl Store {
             .prepare(&sql)
             .and_then(|mut statement| {
                 let read = |row: &Row<'_>| {
-                    let body = read_json(&row.get::<_, String>(2)?);
+                    let body = read_json(&row.lenient::<String>(2)?);
                     let text = |name: &str| {
                         body.get(name).and_then(|text| text.as_str()).unwrap_or_default().to_owned()
                     };
                     Ok(FaultSeen {
-                        last_at: row.get::<_, i64>(0)?.unsigned_abs(),
-                        count: row.get::<_, i64>(1)?.unsigned_abs(),
+                        last_at: row.lenient::<i64>(0)?.unsigned_abs(),
+                        count: row.lenient::<i64>(1)?.unsigned_abs(),
                         part: text("part"),
                         what: text("what"),
                     })
@@ -143,10 +144,10 @@ impl Store {
         let sql =
             "SELECT at, body FROM event WHERE type = 'snapshot:removed' AND body LIKE ?1 ORDER BY seq DESC";
         let read = |row: &Row<'_>| {
-            let body = read_json(&row.get::<_, String>(1)?);
+            let body = read_json(&row.lenient::<String>(1)?);
             let text =
                 |name: &str| body.get(name).and_then(|text| text.as_str()).unwrap_or_default().to_owned();
-            let (at, why) = (row.get::<_, i64>(0)?.unsigned_abs(), text("why"));
+            let (at, why) = (row.lenient::<i64>(0)?.unsigned_abs(), text("why"));
             Ok((text("snapshot"), Removal { at, why, over: text("over"), note: text("text") }))
         };
         let found = self.connection.prepare(sql).and_then(|mut statement| {
@@ -160,7 +161,8 @@ impl Store {
     /// When the last event was, in milliseconds since 1970. Where it lies in the future, a clock was wrong then or is now.
     pub fn last_event_at(&self) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT (SELECT at FROM event ORDER BY seq DESC LIMIT 1)";
-        let at: Option<i64> = self.connection.query_row(sql, [], |row| row.get(0)).map_err(self.wrong())?;
+        let at: Option<i64> =
+            self.connection.query_row(sql, [], |row| row.lenient(0)).map_err(self.wrong())?;
         Ok(at.map(i64::unsigned_abs))
     }
 }

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use crate::entry::Who;
 use crate::error::StoreError;
+use crate::rows::Lenient;
 use crate::store::Store;
 
 /// A hook that was heard.
@@ -43,10 +44,10 @@ impl Store {
                 .connection
                 .prepare("SELECT host, hook, first_at, last_at, count FROM heard ORDER BY host, hook")?;
             let rows = statement.query_map([], |row| {
-                let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+                let number = |column| row.lenient::<i64>(column).map(i64::unsigned_abs);
                 Ok(Heard {
-                    host: row.get(0)?,
-                    hook: row.get(1)?,
+                    host: row.lenient(0)?,
+                    hook: row.lenient(1)?,
                     first_at: number(2)?,
                     last_at: number(3)?,
                     count: number(4)?,

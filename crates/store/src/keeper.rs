@@ -11,7 +11,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::advocate::{Advocate, Inquiry, ROUNDS};
 use crate::brake::{self, Retry};
-use crate::database;
+use crate::database::{self, Durability};
 use crate::desk::{self, Desk};
 use crate::entry::{Ended, Entry, Hears, OwnFault, RetryAsk, Who};
 use crate::error::{Foreign, StoreError};
@@ -19,6 +19,7 @@ use crate::filesystem::Filesystem;
 use crate::hook_times::{self, Phase};
 use crate::record::{Bench, Clerk, Said};
 use crate::root::Root;
+use crate::safe::SafeDeed;
 use crate::scanned::{self, Scanned};
 use crate::seal::{self, Sealed};
 use crate::spool::{self, Spool, Take, Taken};
@@ -52,8 +53,10 @@ impl Patience {
 /// What became of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// It stands in the database.
+    /// It stands in the database, and the disk has confirmed it: it survives a power cut.
     Stored,
+    /// It stands in the database. It survives the end of every process, but a power cut may take the last seconds of such entries.
+    Recorded,
     /// It waits in the spool.
     Spooled {
         /// Why.
@@ -64,6 +67,23 @@ pub enum Kept {
         /// Why.
         why: String,
     },
+}
+
+impl Kept {
+    /// Does it stand in the database?
+    pub fn is_in_database(&self) -> bool {
+        match self {
+            Kept::Stored | Kept::Recorded => true,
+            Kept::Spooled { .. } | Kept::Lost { .. } => false,
+        }
+    }
+
+    fn after(durability: Durability) -> Kept {
+        match durability {
+            Durability::Process => Kept::Recorded,
+            Durability::Power => Kept::Stored,
+        }
+    }
 }
 
 /// What is said about an entry, and what became of it.
@@ -138,7 +158,7 @@ impl<'a> Keeper<'a> {
             result => result,
         };
         match result {
-            Ok(said) => Answer { said, kept: Kept::Stored },
+            Ok(said) => Answer { said, kept: Kept::after(durability(entry)) },
             Err(error) => Answer { said: Said::default(), kept: self.put_by(&root, entry, &error, now) },
         }
     }
@@ -172,7 +192,10 @@ impl<'a> Keeper<'a> {
         };
         let inquiries: Vec<Inquiry<'_>> = pairs().map(|(_, advocate)| Inquiry::with(advocate)).collect();
         match self.record_together(&root, entries, &inquiries, now) {
-            Ok(all) => all.into_iter().map(|said| Answer { said, kept: Kept::Stored }).collect(),
+            Ok(all) => {
+                let kept = Kept::after(durability_of_all(entries));
+                all.into_iter().map(|said| Answer { said, kept: kept.clone() }).collect()
+            }
             // Everybody has waited already, and nobody waits for the same once more.
             Err(error @ StoreError::Busy { .. }) => {
                 let spooled = entries.iter().map(|entry| Answer {
@@ -203,7 +226,7 @@ impl<'a> Keeper<'a> {
                 _ => database::LONGEST_LOG_OF_MANY,
             };
             answered(inquiries, |is_done| {
-                store.write_with(longest_log, |connection| {
+                store.write_with(longest_log, durability_of_all(entries), |connection| {
                     let taken = take_in(around, connection, &spool, now)?;
                     let mut inquiry = inquiries.iter();
                     let mut said = Vec::with_capacity(entries.len());
@@ -314,7 +337,7 @@ impl<'a> Keeper<'a> {
             let store = opened(&mut self.store, root, patience, now)?;
             let inquiry = Inquiry::with(advocate);
             answered(std::slice::from_ref(&inquiry), |is_done| {
-                store.write(|connection| {
+                store.write_with(database::LONGEST_LOG, durability(entry), |connection| {
                     let taken = take_in(around, connection, &spool, now)?;
                     let said = write_alone(around, connection, entry, Now::Yes(&inquiry))?;
                     is_done()?;
@@ -445,6 +468,34 @@ impl<'a> Keeper<'a> {
             .any(|t| t.entries > 0)
         {}
         Ok(store)
+    }
+}
+
+/// A power cut must not take the word of a snapshot that a call relies on. All other entries can wait for the next fold.
+fn durability(entry: &Entry) -> Durability {
+    match entry {
+        Entry::Safe(note) if matches!(note.deed, SafeDeed::Taken { .. }) => Durability::Power,
+        Entry::Asked(_)
+        | Entry::Ended(_)
+        | Entry::Retrying(_)
+        | Entry::Ruled { .. }
+        | Entry::UserSpoke(_)
+        | Entry::Later { .. }
+        | Entry::Began(_)
+        | Entry::Shortened(_)
+        | Entry::AgentDone(_)
+        | Entry::Over(_)
+        | Entry::OwnFault(_)
+        | Entry::HookFault(_)
+        | Entry::Safe(_)
+        | Entry::Server(_) => Durability::Process,
+    }
+}
+
+fn durability_of_all(entries: &[Entry]) -> Durability {
+    match entries.iter().any(|entry| durability(entry) == Durability::Power) {
+        true => Durability::Power,
+        false => Durability::Process,
     }
 }
 

@@ -8,6 +8,7 @@ use unstuck_judge::nature;
 
 use crate::lesson::stored_call;
 use crate::removal::SLICE;
+use crate::rows::Lenient;
 
 /// Where what is to go came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Came {
 /// How many lessons would go.
 pub(crate) fn count(connection: &Connection, came: Came) -> Result<u64, rusqlite::Error> {
     let sql = format!("SELECT count(*) FROM lesson WHERE {} AND state <> 'forgotten'", came.whole());
-    connection.query_row(&sql, [came.source().1], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+    connection.query_row(&sql, [came.source().1], |row| row.lenient::<i64>(0)).map(i64::unsigned_abs)
 }
 
 /// Removes all that came from there, and says how many lessons went with it. The calls have to be gone already: what stays is
@@ -50,7 +51,7 @@ pub(crate) fn count(connection: &Connection, came: Came) -> Result<u64, rusqlite
 pub(crate) fn take_back(connection: &Connection, came: Came) -> Result<u64, rusqlite::Error> {
     let (which, value) = came.source();
     let ids = |sql: &str| -> Result<Vec<i64>, rusqlite::Error> {
-        connection.prepare(sql)?.query_map([value], |row| row.get(0))?.collect()
+        connection.prepare(sql)?.query_map([value], |row| row.lenient(0))?.collect()
     };
     let whole = came.whole();
     let gone = ids(&format!("SELECT id FROM lesson WHERE {whole} AND state <> 'forgotten'"))?;
@@ -110,7 +111,7 @@ fn tell_anew(connection: &Connection, id: i64) -> Result<(), rusqlite::Error> {
                WHERE cause_print = (SELECT cause FROM lesson WHERE id = ?1) ORDER BY call.id DESC LIMIT 1";
     let found: Option<(Option<String>, String, String)> = connection
         .prepare_cached(sql)?
-        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row([id], |row| Ok((row.lenient(0)?, row.lenient(1)?, row.lenient(2)?)))
         .optional()?;
     let (title, tool, input) = found.unwrap_or_default();
     let program = stored_call(&tool, &input).map(|call| nature::approach(&call)).unwrap_or_default();
@@ -144,10 +145,10 @@ pub(crate) fn expired(connection: &Connection, cut: i64, most: u32) -> Result<Ve
     let sql = "SELECT id FROM lesson WHERE state NOT IN ('approved', 'forgotten')
                  AND (won_at < ?1 OR ?2) ORDER BY won_at LIMIT ?3";
     let count: i64 =
-        connection.prepare_cached("SELECT count(*) FROM lesson")?.query_row([], |row| row.get(0))?;
+        connection.prepare_cached("SELECT count(*) FROM lesson")?.query_row([], |row| row.lenient(0))?;
     let beyond = count.saturating_sub(i64::from(most)).clamp(0, i64::from(SLICE));
     let limit = if beyond > 0 { beyond } else { i64::from(SLICE) };
-    connection.prepare_cached(sql)?.query_map((cut, beyond > 0, limit), |row| row.get(0))?.collect()
+    connection.prepare_cached(sql)?.query_map((cut, beyond > 0, limit), |row| row.lenient(0))?.collect()
 }
 
 /// Sessions that are gone taught what is kept: only that it was they is forgotten.

@@ -11,6 +11,7 @@ use unstuck_judge::vocabulary;
 
 use crate::error::StoreError;
 use crate::lesson::{Known, LessonState, Showing, ShownOutcome, fix_from_json, fix_to_json};
+use crate::rows::Lenient;
 use crate::stats::StatsScope;
 use crate::store::Store;
 
@@ -87,9 +88,9 @@ impl Lesson {
 
     fn read(row: &Row<'_>) -> Result<Lesson, rusqlite::Error> {
         let known = Known::read(row)?;
-        let text = |column: usize| row.get::<_, String>(Known::WIDTH + column);
-        let count = |column: usize| row.get::<_, i64>(Known::WIDTH + column).map(i64::unsigned_abs);
-        let caution: Option<String> = row.get(Known::WIDTH + 7)?;
+        let text = |column: usize| row.lenient::<String>(Known::WIDTH + column);
+        let count = |column: usize| row.lenient::<i64>(Known::WIDTH + column).map(i64::unsigned_abs);
+        let caution: Option<String> = row.lenient(Known::WIDTH + 7)?;
         Ok(Lesson {
             id: known.id,
             cause: text(0)?,
@@ -186,10 +187,10 @@ impl Store {
             "SELECT place, wins, losses, at FROM lesson_place WHERE lesson = ?1 ORDER BY at DESC, place";
         let read = |row: &Row<'_>| {
             Ok(LessonPlace {
-                place: row.get(0)?,
-                wins: row.get(1)?,
-                losses: row.get(2)?,
-                at: row.get::<_, i64>(3)?.unsigned_abs(),
+                place: row.lenient(0)?,
+                wins: row.lenient(1)?,
+                losses: row.lenient(2)?,
+                at: row.lenient::<i64>(3)?.unsigned_abs(),
             })
         };
         let rows = || -> Result<Vec<LessonPlace>, rusqlite::Error> {
@@ -216,7 +217,7 @@ impl Store {
 
     /// A person lets this very lesson be shown. What it lost before is forgiven; if it goes on losing, it is put aside again.
     pub fn approve_lesson(&mut self, id: i64) -> Result<(), StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             let sql = "UPDATE lesson SET state = 'approved', losses_since_win = 0 WHERE id = ?1";
             connection.execute(sql, [id]).map(|_| ())
         })
@@ -224,7 +225,7 @@ impl Store {
 
     /// A person does not want a lesson: it is never shown, and what it says is never learnt again.
     pub fn forget_lesson(&mut self, id: i64) -> Result<(), StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             connection.execute("UPDATE lesson SET state = 'forgotten' WHERE id = ?1", [id]).map(|_| ())
         })
     }
@@ -232,12 +233,12 @@ impl Store {
     /// A person says what helps. Returns the number of the lesson that says so now: where one was there already, it is that
     /// one, and the other is merged into it.
     pub fn rewrite_lesson(&mut self, id: i64, fix: &Fix, now: u64) -> Result<i64, StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             let sql = "SELECT other.id FROM lesson JOIN lesson other ON other.cause = lesson.cause
                  WHERE lesson.id = ?1 AND other.fix = ?2";
             let print = fix.print();
             let same: Option<i64> =
-                connection.query_row(sql, (id, print.as_str()), |row| row.get(0)).optional()?;
+                connection.query_row(sql, (id, print.as_str()), |row| row.lenient(0)).optional()?;
             let kept = match same {
                 Some(same) => {
                     let sql = "UPDATE lesson SET state = 'merged' WHERE id = ?1 AND id <> ?2";
@@ -275,7 +276,7 @@ impl Store {
     /// Takes lessons in that were learnt elsewhere. They have won nothing here. What is known stays as it is, whatever the
     /// file says of it: a lesson that a person forgot is not brought back by a file.
     pub fn import_lessons(&mut self, lines: &[LessonLine], now: u64) -> Result<Imported, StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             let mut statement = connection.prepare(
                 "INSERT INTO lesson (cause, fix, kind, rule, tool, program, title, body, state, origin, caution, wins,
                      losses, losses_since_win, shown, followed, first_at, won_at)
@@ -338,14 +339,14 @@ fn rank(connection: &Connection, wanted: &LessonsWanted, now: u64) -> Result<Vec
         {
             continue;
         }
-        let won_at: i64 = row.get(4)?;
+        let won_at: i64 = row.lenient(4)?;
         let record = Record {
-            wins: row.get(2)?,
-            losses: row.get(3)?,
+            wins: row.lenient(2)?,
+            losses: row.lenient(3)?,
             won_at: won_at.unsigned_abs(),
             ..Record::default()
         };
-        ranked.push((row.get(1)?, record.score(now), won_at, row.get(0)?));
+        ranked.push((row.lenient(1)?, record.score(now), won_at, row.lenient(0)?));
     }
     let key = |one: &(bool, f64, i64, i64), other: &(bool, f64, i64, i64)| {
         other

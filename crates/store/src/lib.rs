@@ -11,12 +11,14 @@ pub mod body;
 mod brake;
 mod call_row;
 mod calls;
+mod chain;
 mod copies;
 mod database;
 mod desk;
 mod entry;
 mod error;
 mod event;
+mod examine;
 mod export;
 mod fact;
 mod filesystem;
@@ -38,10 +40,12 @@ mod problem_state;
 mod problems;
 mod purge;
 mod record;
+mod recover;
 mod removal;
 mod retention;
 mod rewritten;
 mod root;
+mod rows;
 mod safe;
 #[cfg(test)]
 mod sample;
@@ -69,12 +73,14 @@ pub use alert::{
 pub use alert_rule::{AlertFilter, AlertRule, AlertWhen};
 pub use brake::{Brakes, Retry, retry_without_memory};
 pub use calls::{LifeStep, StoredCall, StoredCallText};
+pub use chain::{ChainFault, ChainFound, ChainState};
 pub use entry::{
     Asked, Bounds, Ended, Entry, Finding, Hears, HookFault, NAME_MAX, OwnFault, RetryAsk, Retrying, Ruling,
     Sender, Series, Severity, Which, Who,
 };
 pub use error::{Deed, Foreign, StoreError};
 pub use event::{Bookmark, Channel, EventType, StoredEvent};
+pub use examine::Examined;
 pub use export::{Exported, Selection, Since};
 pub use filesystem::Filesystem;
 pub use glance::{FaultSeen, Glance, HostSeen, Removal};
@@ -92,10 +98,12 @@ pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
 pub use problems::{Problem, ProblemSession};
 pub use purge::{CopiesToo, Purge, Purged};
 pub use record::{Bench, KNOWS_FOR_MS, Said, is_same_note};
+pub use recover::{RecoverHow, Recovered, set_aside, set_aside_damaged};
 pub use removal::Removed;
 pub use retention::{Retention, Size};
 pub use rewritten::Rewritten;
 pub use root::Root;
+pub use rows::{SkippedRows, skipped_rows};
 pub use safe::{Instead, SafeCall, SafeDeed, SafeNote};
 pub use scanned::{FoundLesson, Scanned};
 pub use seal::Sealed;

@@ -2,10 +2,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::chain;
 use crate::database;
 use crate::error::{Deed, StoreError};
 use crate::lesson;
 use crate::root::{self, Root};
+use crate::rows::Lenient;
 use crate::scanned;
 use crate::server_tools;
 
@@ -17,8 +19,11 @@ pub(crate) struct Step {
 
 /// All steps there are. Format 1 is the first, and is made by `schema.sql`. A new database takes the steps as well, so what a
 /// step makes stands in one place.
-pub(crate) const STEPS: &[Step] =
-    &[Step { to: 2, sql: &[lesson::TABLES, scanned::TABLE] }, Step { to: 3, sql: &[server_tools::TABLE] }];
+pub(crate) const STEPS: &[Step] = &[
+    Step { to: 2, sql: &[lesson::TABLES, scanned::TABLE] },
+    Step { to: 3, sql: &[server_tools::TABLE] },
+    Step { to: 4, sql: &[chain::TABLES] },
+];
 
 /// The first format there was.
 pub(crate) const FIRST: u32 = 1;
@@ -30,7 +35,7 @@ pub(crate) fn newest(steps: &[Step]) -> u32 {
 
 /// The format of a database.
 pub(crate) fn format(connection: &Connection) -> Result<u32, rusqlite::Error> {
-    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+    connection.query_row("PRAGMA user_version", [], |row| row.lenient(0))
 }
 
 /// Brings a database forward. Whoever calls holds the folder's lock.
@@ -57,7 +62,11 @@ pub(crate) fn run(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
     for step in steps.iter().filter(|step| step.to > found) {
         for part in step.sql {
-            transaction.execute_batch(&database::bare(part)).map_err(&wrong)?;
+            transaction.execute_batch(&database::bare(part)).map_err(|error| match wrong(error) {
+                // What a step makes is there already: the number is not that of the tables.
+                StoreError::Sql { path, source } => StoreError::Damaged { path, why: source.to_string() },
+                other => other,
+            })?;
         }
     }
     transaction.pragma_update(None, "user_version", newest(steps)).map_err(&wrong)?;
@@ -83,7 +92,7 @@ mod tests {
     use crate::database::Access;
 
     const NEXT: &[Step] =
-        &[Step { to: 4, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
+        &[Step { to: 5, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
 
     #[test]
     fn a_step_forward_keeps_a_copy_and_is_made_once() {
@@ -93,7 +102,7 @@ mod tests {
         connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2, 0)", []).unwrap();
         run(&root, &mut connection, NEXT, 8).unwrap();
         run(&root, &mut connection, NEXT, 9).unwrap();
-        assert_eq!(format(&connection).unwrap(), 4);
+        assert_eq!(format(&connection).unwrap(), 5);
         let colour: String = connection
             .query_row("SELECT colour FROM session WHERE name = 'a'", [], |row| row.get(0))
             .unwrap();
@@ -101,7 +110,7 @@ mod tests {
         let copies: Vec<_> = std::fs::read_dir(root.backups()).unwrap().flatten().collect();
         let [copy] = &copies[..] else { panic!("expected one copy, found {copies:?}") };
         let copy = Connection::open(copy.path()).unwrap();
-        assert_eq!(format(&copy).unwrap(), 3);
+        assert_eq!(format(&copy).unwrap(), 4);
         assert_eq!(
             copy.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, u32>(0)).unwrap(),
             1
@@ -116,7 +125,7 @@ mod tests {
         connection.pragma_update(None, "user_version", 99).unwrap();
         drop(connection);
         let refused = database::open(&root, Access::Write, Duration::from_secs(1), 8).unwrap_err();
-        assert!(refused.to_string().ends_with("has format 99, this version writes up to 3"), "{refused}");
+        assert!(refused.to_string().ends_with("has format 99, this version writes up to 4"), "{refused}");
         database::open(&root, Access::Read, Duration::from_secs(1), 8).unwrap();
     }
 }

@@ -10,6 +10,7 @@ use unstuck_judge::retry::{self, Experience, PastYield};
 
 use crate::entry::Asked;
 use crate::pack::{packed, unpacked};
+use crate::rows::Lenient;
 
 /// After this long without news, what is known counts half.
 const FADES_AFTER_MS: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -35,7 +36,8 @@ impl Rows {
             connection.prepare_cached("SELECT name, at, body FROM brake WHERE name IN (?1, ?2, ?3)")?;
         let mut rows = statement.query((whom, tool, kind))?;
         while let Some(row) = rows.next()? {
-            let (name, at, body): (String, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (name, at, body): (String, i64, Vec<u8>) =
+                (row.lenient(0)?, row.lenient(1)?, row.lenient(2)?);
             let mut past = unpacked(&body).unwrap_or(PastYield::NONE);
             for _ in 0..(now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS).min(MOST_FADES) {
                 past = past.faded();

@@ -6,6 +6,7 @@ use unstuck_wire::clean::Clean;
 
 use crate::entry::Finding;
 use crate::problem_state::{ProblemAges, ProblemState, ProblemTimes};
+use crate::rows::Lenient;
 
 /// A day, in milliseconds.
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -32,12 +33,12 @@ pub(crate) fn met(
         .query_row([cause], |row| {
             let time = |column: Option<i64>| column.map(i64::unsigned_abs);
             let times = ProblemTimes {
-                first_at: row.get::<_, i64>(0)?.unsigned_abs(),
-                last_at: row.get::<_, i64>(1)?.unsigned_abs(),
-                resolved_at: time(row.get(2)?),
-                regressed_at: time(row.get(3)?),
+                first_at: row.lenient::<i64>(0)?.unsigned_abs(),
+                last_at: row.lenient::<i64>(1)?.unsigned_abs(),
+                resolved_at: time(row.lenient(2)?),
+                regressed_at: time(row.lenient(3)?),
             };
-            Ok((times, row.get::<_, String>(4)?))
+            Ok((times, row.lenient::<String>(4)?))
         })
         .optional()?;
     let mut tools: Vec<String> =

@@ -7,6 +7,7 @@ use rusqlite::Row;
 use crate::error::StoreError;
 use crate::problem::DAY_MS;
 use crate::problem_state::ProblemTimes;
+use crate::rows::{self, Lenient};
 use crate::store::Store;
 
 /// A cause that was met, over all sessions.
@@ -44,18 +45,18 @@ impl Problem {
         "cause, kind, rule, title, tools, count, first_at, last_at, resolved_at, regressed_at";
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Problem, rusqlite::Error> {
-        let tools: String = row.get(4)?;
-        let moment = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
+        let tools: String = row.lenient(4)?;
+        let moment = |column: usize| row.lenient::<Option<i64>>(column).map(|at| at.map(i64::unsigned_abs));
         Ok(Problem {
-            cause: row.get(0)?,
-            kind: row.get(1)?,
-            rule: row.get(2)?,
-            title: row.get(3)?,
+            cause: row.lenient(0)?,
+            kind: row.lenient(1)?,
+            rule: row.lenient(2)?,
+            title: row.lenient(3)?,
             tools: serde_json::from_str(&tools).unwrap_or_default(),
-            count: row.get::<_, i64>(5)?.unsigned_abs(),
+            count: row.lenient::<i64>(5)?.unsigned_abs(),
             times: ProblemTimes {
-                first_at: row.get::<_, i64>(6)?.unsigned_abs(),
-                last_at: row.get::<_, i64>(7)?.unsigned_abs(),
+                first_at: row.lenient::<i64>(6)?.unsigned_abs(),
+                last_at: row.lenient::<i64>(7)?.unsigned_abs(),
                 resolved_at: moment(8)?,
                 regressed_at: moment(9)?,
             },
@@ -81,7 +82,7 @@ impl Store {
             format!("SELECT {columns} FROM problem WHERE {which} ORDER BY count DESC, last_at DESC, cause");
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let rows = statement.query_map([text], Problem::read).map_err(&wrong)?;
-        rows.collect::<Result<_, _>>().map_err(wrong)
+        rows::readable("problem", rows).map_err(wrong)
     }
 
     /// How often every problem was met on each of the last `days` days, today last; silent ones are left out.
@@ -109,7 +110,8 @@ impl Store {
         let mut rows = statement.query((text, first)).map_err(&wrong)?;
         let mut trends: HashMap<String, Vec<u64>> = HashMap::new();
         while let Some(row) = rows.next().map_err(&wrong)? {
-            let (cause, day, count): (String, i64, i64) = row.try_into().map_err(&wrong)?;
+            let read = (row.lenient::<String>(0), row.lenient::<i64>(1), row.lenient::<i64>(2));
+            let (Ok(cause), Ok(day), Ok(count)) = read else { continue };
             let trend = trends.entry(cause).or_insert_with(|| vec![0; days]);
             // A day of the future belongs to a clock that was set back since.
             if let Some(cell) = usize::try_from(day - first).ok().and_then(|at| trend.get_mut(at)) {
@@ -129,18 +131,18 @@ impl Store {
         let rows = statement
             .query_map([cause], |row| {
                 Ok(ProblemSession {
-                    session: row.get(0)?,
-                    count: row.get::<_, i64>(1)?.unsigned_abs(),
-                    last_at: row.get::<_, i64>(2)?.unsigned_abs(),
+                    session: row.lenient(0)?,
+                    count: row.lenient::<i64>(1)?.unsigned_abs(),
+                    last_at: row.lenient::<i64>(2)?.unsigned_abs(),
                 })
             })
             .map_err(&wrong)?;
-        rows.collect::<Result<_, _>>().map_err(wrong)
+        rows::readable("problem", rows).map_err(wrong)
     }
 
     /// Notes that a person calls a problem resolved.
     pub fn resolve_problem(&mut self, cause: &str, now: u64) -> Result<(), StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             // A problem that came back in this very millisecond is resolved all the same: the person has seen it.
             let sql =
                 "UPDATE problem SET resolved_at = max(?2, ifnull(regressed_at + 1, 0)) WHERE cause = ?1";
@@ -150,7 +152,7 @@ impl Store {
 
     /// Takes that back.
     pub fn reopen_problem(&mut self, cause: &str) -> Result<(), StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             connection.execute("UPDATE problem SET resolved_at = NULL WHERE cause = ?1", [cause]).map(|_| ())
         })
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::chain::{self, CutBecause};
 use crate::copies::{self, Copy};
 use crate::error::StoreError;
 use crate::fact;
@@ -16,6 +17,7 @@ use crate::lesson_removal::{self, Came};
 use crate::problem::TOOLS;
 use crate::removal::{self, Counts, Removed, SLICE};
 use crate::root::Root;
+use crate::rows::Lenient;
 use crate::server_tools;
 use crate::session;
 use crate::store::Store;
@@ -178,10 +180,12 @@ impl Store {
             let found = pairs(&self.connection, sql, last, cut).map_err(&wrong)?;
             let Some((newest, _)) = found.last() else { break };
             last = *newest;
+            let seqs: Vec<i64> = found.iter().map(|(seq, _)| *seq).collect();
             purged.rows += self.write(|connection| {
+                chain::cut(connection, &seqs, CutBecause::Purged)?;
                 let mut statement = connection.prepare_cached("DELETE FROM event WHERE seq = ?1")?;
                 let mut events = 0;
-                for (seq, _) in &found {
+                for seq in &seqs {
                     events += statement.execute([seq])? as u64;
                 }
                 Ok(Removed { events, ..Removed::default() })
@@ -195,7 +199,7 @@ impl Store {
             server_tools::forget(connection, cut, u32::MAX)?;
             let sql = "SELECT id FROM session WHERE last_at < ?1";
             let ids: Vec<i64> =
-                connection.prepare(sql)?.query_map([cut], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                connection.prepare(sql)?.query_map([cut], |row| row.lenient(0))?.collect::<Result<_, _>>()?;
             let lessons = lesson_removal::take_back(connection, Came::Before(cut))?;
             let (mut removed, names) = removal::empty_sessions(connection, &ids)?;
             removed.alerts = alerts;
@@ -214,7 +218,7 @@ impl Store {
         for session in sessions {
             let name: Option<String> = self
                 .connection
-                .query_row("SELECT name FROM session WHERE id = ?1", [session], |row| row.get(0))
+                .query_row("SELECT name FROM session WHERE id = ?1", [session], |row| row.lenient(0))
                 .optional()
                 .map_err(self.wrong())?;
             if let Some(name) = name.filter(|name| tool_errors::exists(self.root(), name)) {
@@ -246,13 +250,20 @@ fn session_slice(
 ) -> Result<Removed, rusqlite::Error> {
     let ids: Vec<i64> = connection
         .prepare_cached("SELECT id FROM call WHERE session = ?1 LIMIT ?2")?
-        .query_map((session, SLICE), |row| row.get(0))?
+        .query_map((session, SLICE), |row| row.lenient(0))?
         .collect::<Result<_, _>>()?;
     if !ids.is_empty() {
         return remove_calls(connection, &ids, causes);
     }
-    let sql = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE session = ?1 LIMIT ?2)";
-    let events = connection.prepare_cached(sql)?.execute((session, SLICE))? as u64;
+    let seqs: Vec<i64> = connection
+        .prepare_cached("SELECT seq FROM event WHERE session = ?1 ORDER BY seq LIMIT ?2")?
+        .query_map((session, SLICE), |row| row.lenient(0))?
+        .collect::<Result<_, _>>()?;
+    chain::cut(connection, &seqs, CutBecause::Purged)?;
+    let mut events = 0;
+    for seq in seqs {
+        events += connection.prepare_cached("DELETE FROM event WHERE seq = ?1")?.execute([seq])? as u64;
+    }
     if events > 0 {
         return Ok(Removed { events, ..Removed::default() });
     }
@@ -269,7 +280,7 @@ fn remove_calls(
 ) -> Result<Removed, rusqlite::Error> {
     let mut statement = connection.prepare_cached("SELECT cause_print FROM call WHERE id = ?1")?;
     for id in ids {
-        let cause: Option<Option<String>> = statement.query_row([id], |row| row.get(0)).optional()?;
+        let cause: Option<Option<String>> = statement.query_row([id], |row| row.lenient(0)).optional()?;
         causes.extend(cause.flatten());
     }
     removal::calls(connection, ids, Counts::Lower)
@@ -283,7 +294,7 @@ fn pairs(
 ) -> Result<Vec<(i64, i64)>, rusqlite::Error> {
     connection
         .prepare_cached(sql)?
-        .query_map((last, cut, SLICE), |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map((last, cut, SLICE), |row| Ok((row.lenient(0)?, row.lenient(1)?)))?
         .collect()
 }
 
@@ -300,7 +311,7 @@ fn chosen(root: &Root, what: &Purge, too: CopiesToo) -> Result<(Vec<Copy>, Vec<C
 fn count_session(connection: &Connection, name: &str) -> Result<Removed, rusqlite::Error> {
     let Some(number) = session::number(connection, name)? else { return Ok(Removed::default()) };
     let count = |sql: &str| -> Result<u64, rusqlite::Error> {
-        connection.query_row(sql, [number], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+        connection.query_row(sql, [number], |row| row.lenient::<i64>(0)).map(i64::unsigned_abs)
     };
     Ok(Removed {
         calls: count("SELECT count(*) FROM call WHERE session = ?1")?,
@@ -318,7 +329,7 @@ fn count_session(connection: &Connection, name: &str) -> Result<Removed, rusqlit
 
 fn count_before(connection: &Connection, cut: i64) -> Result<Removed, rusqlite::Error> {
     let count = |sql: &str| -> Result<u64, rusqlite::Error> {
-        connection.query_row(sql, [cut], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+        connection.query_row(sql, [cut], |row| row.lenient::<i64>(0)).map(i64::unsigned_abs)
     };
     let gone = "last_at < ?1
                 AND NOT EXISTS (SELECT 1 FROM call WHERE session = session.id AND coalesce(ended_at, asked_at) >= ?1)

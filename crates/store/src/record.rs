@@ -16,7 +16,8 @@ use unstuck_wire::time;
 
 use crate::advocate::Inquiry;
 use crate::brake::{self, Attempt, Pulled, Retry};
-use crate::call_row::{Closing, Found, NewCall, Written};
+use crate::call_row::{Closing, Found, NewCall, Written, asked_part};
+use crate::chain::Record;
 use crate::desk::Desk;
 use crate::entry::{
     Asked, Ended, Finding, Hears, HookFault, OwnFault, RetryAsk, Retrying, Ruling, Sender, Which, Who,
@@ -26,6 +27,7 @@ use crate::lesson::{Foreseen, OUR_TOOLS};
 use crate::mode::{Mode, Modes};
 use crate::problem_state::{ProblemAges, ProblemState};
 use crate::rewritten::Rewritten;
+use crate::rows::Lenient;
 use crate::stance::Stance;
 use crate::standing::Step;
 use crate::state::CallState;
@@ -309,7 +311,7 @@ impl Clerk<'_> {
             untold: None,
             life,
             call_print: asked.call_print.as_str().to_owned(),
-            written: Written::Yes,
+            written: Written::Late,
         })
     }
 
@@ -394,9 +396,10 @@ impl Clerk<'_> {
         let rung = said.decision.as_ref().map_or(Rung::Observe, |decision| decision.rung);
         let closing = Closing { state, took, repeat, rung, world, life: &life };
         match found.written {
-            Written::Yes => self.write_ending(found.id, ended, &closing)?,
+            Written::Yes | Written::Late => self.write_ending(found.id, ended, &closing)?,
             Written::Not { .. } => self.write_whole(session, found, ended, &closing)?,
         }
+        let record = self.ended_record(found, ended, &closing);
         let is_no_news = state == CallState::Completed && self.is_untroubled(session)?;
         if !is_no_news {
             self.judge_run(session, found.id, asked, state)?;
@@ -436,7 +439,9 @@ impl Clerk<'_> {
             None => {}
         }
         let body = body::ended(state, took);
-        said.bookmark = Some(self.append(at, EventType::ToolEnd, session, found.id, body)?);
+        let new =
+            NewEvent { at, kind: EventType::ToolEnd, session: Some(session), call: Some(found.id), body };
+        said.bookmark = Some(event::append_with(self.connection, &new, Some(&record))?);
         if let Some(ask) = ask {
             let pulled = match early {
                 Some(pulled) => pulled,
@@ -463,7 +468,7 @@ impl Clerk<'_> {
         let (tool, input): (String, String) = self
             .connection
             .prepare_cached(sql)?
-            .query_row([found.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            .query_row([found.id], |row| Ok((row.lenient(0)?, row.lenient(1)?)))?;
         let input = serde_json::from_str(&input).unwrap_or(Value::Null);
         Ok(see::sight(&Call::new(tool, input)))
     }
@@ -587,7 +592,7 @@ impl Clerk<'_> {
         };
         if let Some(event) = event {
             let body = body::ruled(&self.label(found.id)?, by, note);
-            said.bookmark = Some(self.append(who.at, event, session, found.id, body)?);
+            said.bookmark = Some(self.append_with_row(who.at, event, session, found.id, body)?);
         }
         Ok(said)
     }
@@ -645,7 +650,7 @@ impl Clerk<'_> {
             "call": { "id": found.id, "key": &**key, "label": self.label(found.id)?, "state": "failed" },
             "error": &**line, "kind": "unknown", "errorType": null, "retryable": null,
         });
-        said.bookmark = Some(self.append(who.at, EventType::ToolError, session, found.id, body)?);
+        said.bookmark = Some(self.append_with_row(who.at, EventType::ToolError, session, found.id, body)?);
         Ok(said)
     }
 
@@ -768,7 +773,7 @@ impl Clerk<'_> {
         let since = who.at.saturating_sub(KNOWS_FOR_MS);
         let mut rows = statement.query((session, &*who.agent, since.cast_signed()))?;
         while let Some(row) = rows.next()? {
-            let body: String = row.get(0)?;
+            let body: String = row.lenient(0)?;
             let body: Value = serde_json::from_str(&body).unwrap_or_default();
             let before = body["text"].as_str().unwrap_or_default();
             if body["spoken"] == true && is_same_note(before, text) {
@@ -800,14 +805,17 @@ impl Clerk<'_> {
         attempt: u32,
         asked: &Asked,
     ) -> Result<Bookmark, rusqlite::Error> {
-        self.append(asked.who.at, EventType::ToolStart, session, call, body::started(asked, attempt))
+        let (at, kind, body) = (asked.who.at, EventType::ToolStart, body::started(asked, attempt));
+        let record = Record::asked(&asked_part(asked, at.cast_signed()));
+        let new = NewEvent { at, kind, session: Some(session), call: Some(call), body };
+        event::append_with(self.connection, &new, Some(&record))
     }
 
     /// The events of a call that was refused.
     fn denied(&self, session: i64, call: i64, asked: &Asked, said: &mut Said) -> Result<(), rusqlite::Error> {
         let at = asked.who.at;
         let body = body::denied(asked, said);
-        said.bookmark = Some(self.append(at, EventType::ToolDenied, session, call, body)?);
+        said.bookmark = Some(self.append_with_row(at, EventType::ToolDenied, session, call, body)?);
         if said.table.is_some() {
             said.bookmark = Some(self.append(at, EventType::Halt, session, call, body::halted(said))?);
         }
@@ -862,6 +870,20 @@ impl Clerk<'_> {
     ) -> Result<Bookmark, rusqlite::Error> {
         let new = NewEvent { at, kind, session: Some(session), call: Some(call), body };
         event::append(self.connection, &new)
+    }
+
+    /// The same for an event after which the row of its call says something new, and which is too rare to know it by heart.
+    pub(crate) fn append_with_row(
+        &self,
+        at: u64,
+        kind: EventType,
+        session: i64,
+        call: i64,
+        body: Value,
+    ) -> Result<Bookmark, rusqlite::Error> {
+        let record = Record::of_row(self.connection, call)?;
+        let new = NewEvent { at, kind, session: Some(session), call: Some(call), body };
+        event::append_with(self.connection, &new, record.as_ref())
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::rows::Lenient;
 use crate::stance;
 
 /// At most so many rows are removed under one write lock, so that hooks never wait long.
@@ -73,7 +74,7 @@ pub(crate) fn calls(
         let sql = "SELECT cause_print, coalesce(ended_at, asked_at) / 86400000 FROM call WHERE id = ?1";
         let found: Option<(Option<String>, i64)> = connection
             .prepare_cached(sql)?
-            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row([id], |row| Ok((row.lenient(0)?, row.lenient(1)?)))
             .optional()?;
         let Some((cause, day)) = found else { continue };
         // What a person allowed bears the words of the call.
@@ -113,7 +114,7 @@ fn settle(connection: &Connection, cause: &str, counts: Counts) -> Result<u64, r
                WHERE cause_print = ?1 ORDER BY call.id DESC LIMIT 1";
     let newest: Option<(i64, i64, Option<String>)> = connection
         .prepare_cached(sql)?
-        .query_row([cause], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row([cause], |row| Ok((row.lenient(0)?, row.lenient(1)?, row.lenient(2)?)))
         .optional()?;
     match (newest, counts) {
         (None, _) => {
@@ -125,7 +126,7 @@ fn settle(connection: &Connection, cause: &str, counts: Counts) -> Result<u64, r
         (Some((_, last_at, title)), Counts::Lower) => {
             let sql =
                 "SELECT coalesce(ended_at, asked_at) FROM call WHERE cause_print = ?1 ORDER BY id LIMIT 1";
-            let first_at: i64 = connection.prepare_cached(sql)?.query_row([cause], |row| row.get(0))?;
+            let first_at: i64 = connection.prepare_cached(sql)?.query_row([cause], |row| row.lenient(0))?;
             connection
                 .prepare_cached(
                     "UPDATE problem SET title = coalesce(?2, kind), first_at = ?3, last_at = ?4 WHERE cause = ?1",
@@ -146,7 +147,7 @@ pub(crate) fn empty_sessions(
         let sql = "DELETE FROM session WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM call WHERE session = ?1)
                      AND NOT EXISTS (SELECT 1 FROM event WHERE session = ?1) RETURNING name";
         let name: Option<String> =
-            connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+            connection.prepare_cached(sql)?.query_row([id], |row| row.lenient(0)).optional()?;
         if let Some(name) = name {
             let standing =
                 connection.prepare_cached("DELETE FROM standing WHERE session = ?1")?.execute([id])?;

@@ -10,14 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
-use unstuck_wire::time;
+use unstuck_wire::{clock, time};
 
+use crate::chain;
 use crate::copies::{self, Copy};
 use crate::error::StoreError;
 use crate::fact;
 use crate::lesson_removal;
 use crate::problem::DAY_MS;
 use crate::removal::{self, Counts, Removed, SLICE};
+use crate::rows::Lenient;
 use crate::server_tools;
 use crate::spool::{self, Spool};
 use crate::store::Store;
@@ -29,6 +31,8 @@ const LOG_LARGE: u64 = 4 * 1024 * 1024;
 /// How often a log that others fold just now is tried again, and after what pause.
 const FOLD_TRIES: u32 = 10;
 const FOLD_PAUSE: Duration = Duration::from_millis(20);
+/// No more moments than these are looked at to see how the clock went.
+const TIMES_MAX: usize = 100_000;
 /// So many free pages are given back to the disk under one write lock.
 const PAGES: u32 = 256;
 
@@ -150,7 +154,7 @@ impl Store {
             .connection
             .prepare(sql)
             .and_then(|mut statement| {
-                statement.query_map([rows], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+                statement.query_map([rows], |row| Ok((row.lenient(0)?, row.lenient(1)?)))?.collect()
             })
             .map_err(self.wrong())?;
         for (session, part) in crowded {
@@ -175,17 +179,24 @@ impl Store {
 
     fn cuts(&self, retention: &Retention, now: u64) -> Result<Cuts, StoreError> {
         let made_at = made_at(&self.connection).map_err(self.wrong())?;
-        let cut = |keep: Duration| {
+        let cut = |keep: Duration| -> Result<i64, StoreError> {
+            let now = self.credible(now, keep)?;
             let cut = now.checked_sub(time::span_ms(keep));
             // Nothing is older than the store.
-            cut.filter(|cut| made_at <= *cut).unwrap_or_default().cast_signed()
+            Ok(cut.filter(|cut| made_at <= *cut).unwrap_or_default().cast_signed())
         };
         Ok(Cuts {
-            events: cut(retention.events),
-            calls: cut(retention.calls),
-            standing: cut(retention.standing),
-            lessons: cut(retention.lessons),
+            events: cut(retention.events)?,
+            calls: cut(retention.calls)?,
+            standing: cut(retention.standing)?,
+            lessons: cut(retention.lessons)?,
         })
+    }
+
+    /// The moment against which the age of what is kept for `limit` is measured: a clock that jumps ahead empties nothing.
+    fn credible(&self, now: u64, limit: Duration) -> Result<u64, StoreError> {
+        let times = recorded_at(&self.connection, now, limit).map_err(self.wrong())?;
+        Ok(clock::credible(now, &times, limit))
     }
 
     fn events_slice(&mut self, cut: i64, now: i64) -> Result<Slice, StoreError> {
@@ -211,7 +222,7 @@ impl Store {
         let found: Option<i64> = self
             .connection
             .prepare_cached(silent)
-            .and_then(|mut statement| statement.query_row([cut], |row| row.get(0)).optional())
+            .and_then(|mut statement| statement.query_row([cut], |row| row.lenient(0)).optional())
             .map_err(self.wrong())?;
         if found.is_none() {
             return Ok(Slice::Nothing);
@@ -236,7 +247,7 @@ impl Store {
         let any: bool = self
             .connection
             .prepare_cached(any)
-            .and_then(|mut statement| statement.query_row((cut, day), |row| row.get(0)))
+            .and_then(|mut statement| statement.query_row((cut, day), |row| row.lenient(0)))
             .map_err(self.wrong())?;
         if !any {
             return Ok(Slice::Nothing);
@@ -253,7 +264,7 @@ impl Store {
                               AND NOT EXISTS (SELECT 1 FROM event WHERE event.session = session.id) LIMIT ?2";
             let ids: Vec<i64> = connection
                 .prepare_cached(sessions)?
-                .query_map((cut, SLICE), |row| row.get(0))?
+                .query_map((cut, SLICE), |row| row.lenient(0))?
                 .collect::<Result<_, _>>()?;
             let (mut removed, names) = removal::empty_sessions(connection, &ids)?;
             removed.alerts = alerts as u64;
@@ -281,13 +292,13 @@ impl Store {
             return Ok(Slice::Nothing);
         }
         let front = |sql: &str| -> Result<Option<i64>, rusqlite::Error> {
-            self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
+            self.connection.prepare_cached(sql)?.query_row([], |row| row.lenient(0)).optional()
         };
         let event = front("SELECT at FROM event ORDER BY seq LIMIT 1").map_err(self.wrong())?;
         let call = front("SELECT coalesce(ended_at, asked_at) FROM call ORDER BY id LIMIT 1")
             .map_err(self.wrong())?;
         let ids = |connection: &Connection, sql: &str| -> Result<Vec<i64>, rusqlite::Error> {
-            connection.prepare_cached(sql)?.query_map([SLICE], |row| row.get(0))?.collect()
+            connection.prepare_cached(sql)?.query_map([SLICE], |row| row.lenient(0))?.collect()
         };
         let removed = match (event, call) {
             (None, None) => return Ok(Slice::Nothing),
@@ -314,7 +325,7 @@ impl Store {
         let first: Option<i64> = self
             .connection
             .prepare_cached(first)
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
+            .and_then(|mut statement| statement.query_row([], |row| row.lenient(0)).optional())
             .map_err(self.wrong())?;
         match first {
             Some(at) if at < cut || at > now => Ok(Slice::of(self.write(work)?)),
@@ -326,7 +337,7 @@ impl Store {
     pub fn size(&self) -> Result<Size, StoreError> {
         let number = |pragma: &str| -> Result<u64, StoreError> {
             self.connection
-                .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
+                .pragma_query_value(None, pragma, |row| row.lenient::<i64>(0))
                 .map(i64::unsigned_abs)
                 .map_err(self.wrong())
         };
@@ -356,8 +367,9 @@ impl Store {
     /// Folds the whole log into the database and empties it. `false` where another process still reads from it.
     pub fn fold_all(&self) -> Result<bool, StoreError> {
         let fold = || -> Result<bool, rusqlite::Error> {
-            self.connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0).map(|busy: bool| !busy))
+            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+                row.lenient(0).map(|busy: bool| !busy)
+            })
         };
         if fold().map_err(self.wrong())? {
             return Ok(true);
@@ -396,8 +408,10 @@ impl Store {
 
     /// Reads the whole database and says whether it fits together.
     pub fn check(&self) -> Result<(), StoreError> {
-        let answer: String =
-            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(self.wrong())?;
+        let answer: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.lenient(0))
+            .map_err(self.wrong())?;
         match answer.as_str() {
             "ok" => Ok(()),
             _ => Err(StoreError::Damaged { path: self.root().timeline(), why: answer }),
@@ -417,7 +431,7 @@ impl Store {
     }
 
     fn old_copies(&self, retention: &Retention, now: u64) -> Result<Vec<Copy>, StoreError> {
-        let cut = now.saturating_sub(time::span_ms(retention.calls));
+        let cut = self.credible(now, retention.calls)?.saturating_sub(time::span_ms(retention.calls));
         let mut copies = copies::all(self.root())?;
         copies.pop();
         copies.retain(|copy| copy.made_at < cut);
@@ -435,7 +449,7 @@ impl Store {
         let count = |sql: &str, cut: i64| -> Result<u64, StoreError> {
             self.connection
                 .prepare(sql)
-                .and_then(|mut statement| statement.query_row([cut], |row| row.get::<_, i64>(0)))
+                .and_then(|mut statement| statement.query_row([cut], |row| row.lenient::<i64>(0)))
                 .map(i64::unsigned_abs)
                 .map_err(self.wrong())
         };
@@ -466,11 +480,11 @@ fn leading(connection: &Connection, sql: &str, cut: i64, now: i64) -> Result<Vec
     let mut rows = statement.query([SLICE])?;
     let (mut ids, mut old) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        let at: i64 = row.get(1)?;
+        let at: i64 = row.lenient(1)?;
         if (cut..=now).contains(&at) {
             break;
         }
-        ids.push(row.get(0)?);
+        ids.push(row.lenient(0)?);
         if at < cut {
             old = ids.len();
         }
@@ -479,8 +493,43 @@ fn leading(connection: &Connection, sql: &str, cut: i64, now: i64) -> Result<Vec
     Ok(ids)
 }
 
+/// Moments at which something was recorded: of each session the last, of the calls as many as show how the clock went on, and
+/// the newest events.
+fn recorded_at(connection: &Connection, now: u64, limit: Duration) -> Result<Vec<u64>, rusqlite::Error> {
+    let mut times: Vec<i64> = connection
+        .prepare_cached("SELECT last_at FROM session UNION ALL SELECT * FROM (SELECT at FROM event ORDER BY seq DESC LIMIT 256)")?
+        .query_map([], |row| row.lenient(0))?
+        .flatten()
+        .collect();
+    let number = |sql: &str, values: (i64, i64)| -> Result<Option<i64>, rusqlite::Error> {
+        connection.prepare_cached(sql)?.query_row(values, |row| row.lenient(0))
+    };
+    let stride = time::span_ms(limit / 8).max(60 * 60 * 1000).cast_signed();
+    let (mut at, end) =
+        (now.cast_signed(), now.saturating_sub(time::span_ms(limit).saturating_mul(2)).cast_signed());
+    // The farthest within a stride, or else the next one at all: no silence is skipped, and no step is wasted.
+    while at > end && times.len() < TIMES_MAX {
+        let near = number(
+            "SELECT min(ended_at) FROM call WHERE ended_at >= ?2 AND ended_at < ?1",
+            (at, at.saturating_sub(stride)),
+        )?;
+        let next = match near {
+            Some(near) => Some(near),
+            None => number(
+                "SELECT max(ended_at) FROM call WHERE ended_at < ?1 AND ended_at > ?2",
+                (at, i64::MIN),
+            )?,
+        };
+        let Some(next) = next else { break };
+        times.push(next);
+        at = next;
+    }
+    Ok(times.into_iter().filter(|time| *time >= 0).map(i64::unsigned_abs).collect())
+}
+
 fn remove_events(connection: &Connection, up_to: Option<i64>) -> Result<Removed, rusqlite::Error> {
     let Some(up_to) = up_to else { return Ok(Removed::default()) };
+    chain::cut_front(connection, up_to)?;
     let gone = connection.prepare_cached("DELETE FROM event WHERE seq <= ?1")?.execute([up_to])?;
     Ok(Removed { events: gone as u64, ..Removed::default() })
 }

@@ -49,6 +49,11 @@ impl Root {
         &self.path
     }
 
+    /// Flushes the names of the files in it, as far as the system can.
+    pub(crate) fn flush(&self) {
+        let _not_every_system_opens_folders = File::open(&self.path).and_then(|folder| folder.sync_all());
+    }
+
     /// What it lies on.
     pub fn filesystem(&self) -> &Filesystem {
         &self.filesystem

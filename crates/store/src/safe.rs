@@ -6,6 +6,7 @@ use unstuck_wire::clean::Clean;
 
 use crate::event::{self, EventType, NewEvent};
 use crate::record::{Clerk, Said};
+use crate::rows::Lenient;
 use crate::stance::UNPROTECTED;
 use crate::state::CallState;
 use crate::{life, session};
@@ -200,12 +201,12 @@ impl Clerk<'_> {
             .prepare_cached("UPDATE call SET state = ?2, ended_at = ?3, charge = ?4 WHERE id = ?1")?
             .execute((call, state.word(), ended_at, charge))?;
         let body = json!({ "label": self.label(call)?, "by": "safe", "text": &**said });
-        self.append(at, event, session, call, body).map(|_| ())
+        self.append_with_row(at, event, session, call, body).map(|_| ())
     }
 
     fn life_of(&self, call: i64) -> Result<String, rusqlite::Error> {
         let sql = "SELECT life FROM call_text WHERE call = ?1";
-        self.connection.prepare_cached(sql)?.query_row([call], |row| row.get(0))
+        self.connection.prepare_cached(sql)?.query_row([call], |row| row.lenient(0))
     }
 
     fn write_life(&self, call: i64, life: &str) -> Result<(), rusqlite::Error> {
@@ -215,7 +216,7 @@ impl Clerk<'_> {
 
     fn state_of(&self, call: i64) -> Result<CallState, rusqlite::Error> {
         let sql = "SELECT state FROM call WHERE id = ?1";
-        let word: String = self.connection.prepare_cached(sql)?.query_row([call], |row| row.get(0))?;
+        let word: String = self.connection.prepare_cached(sql)?.query_row([call], |row| row.lenient(0))?;
         // One that only a newer version knows is not one that this one may move.
         Ok(word.parse().unwrap_or(CallState::Completed))
     }

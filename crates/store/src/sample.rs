@@ -83,6 +83,13 @@ impl Sample {
         self.store.connection.last_insert_rowid()
     }
 
+    /// Adds a session for each of the hundred days before a moment: the clock went on all the while.
+    pub(crate) fn went_on_until(&self, moment: u64) {
+        for day in 0..100 {
+            self.session(&format!("day-{day}"), moment - day * 86_400_000);
+        }
+    }
+
     /// Adds a call without texts and returns its number.
     pub(crate) fn call(&self, call: &SampleCall<'_>) -> i64 {
         let (ok, outcome, code) = match call.state {

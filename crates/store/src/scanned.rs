@@ -8,6 +8,7 @@ use unstuck_judge::lesson::Fix;
 
 use crate::error::StoreError;
 use crate::lesson::fix_from_json;
+use crate::rows::Lenient;
 use crate::store::Store;
 
 /// The table of transcripts, which format 2 brought.
@@ -50,8 +51,8 @@ impl Store {
         let mut statement =
             self.connection.prepare("SELECT file, head, read, size FROM scanned").map_err(&wrong)?;
         let rows = statement.query_map([], |row| {
-            let number = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
-            Ok((row.get(0)?, Scanned { head: number(1)?, read: number(2)?, size: number(3)? }))
+            let number = |at: usize| row.lenient::<i64>(at).map(i64::cast_unsigned);
+            Ok((row.lenient(0)?, Scanned { head: number(1)?, read: number(2)?, size: number(3)? }))
         });
         rows.and_then(Iterator::collect).map_err(&wrong)
     }
@@ -59,7 +60,7 @@ impl Store {
     /// The number of the newest lesson; 0 where there is none.
     pub fn newest_lesson(&self) -> Result<i64, StoreError> {
         self.connection
-            .query_row("SELECT ifnull(max(id), 0) FROM lesson", [], |row| row.get(0))
+            .query_row("SELECT ifnull(max(id), 0) FROM lesson", [], |row| row.lenient(0))
             .map_err(self.wrong())
     }
 
@@ -69,7 +70,7 @@ impl Store {
         let those = "FROM lesson WHERE id > ?1 AND state <> 'merged'";
         let count: i64 = self
             .connection
-            .query_row(&format!("SELECT count(*) {those}"), [newest], |row| row.get(0))
+            .query_row(&format!("SELECT count(*) {those}"), [newest], |row| row.lenient(0))
             .map_err(&wrong)?;
         let sql = format!(
             "SELECT id, program, kind, title, body, wins, caution {those} ORDER BY wins DESC, id LIMIT ?2"
@@ -77,13 +78,13 @@ impl Store {
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let rows = statement.query_map((newest, i64::try_from(most).unwrap_or(i64::MAX)), |row| {
             Ok(FoundLesson {
-                id: row.get(0)?,
-                program: row.get(1)?,
-                kind: row.get(2)?,
-                title: row.get(3)?,
-                fix: fix_from_json(&row.get::<_, String>(4)?).unwrap_or_default(),
-                wins: row.get::<_, i64>(5)?.unsigned_abs(),
-                caution: row.get(6)?,
+                id: row.lenient(0)?,
+                program: row.lenient(1)?,
+                kind: row.lenient(2)?,
+                title: row.lenient(3)?,
+                fix: fix_from_json(&row.lenient::<String>(4)?).unwrap_or_default(),
+                wins: row.lenient::<i64>(5)?.unsigned_abs(),
+                caution: row.lenient(6)?,
             })
         });
         let found = rows.and_then(Iterator::collect).map_err(&wrong)?;

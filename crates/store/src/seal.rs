@@ -5,8 +5,10 @@ use rusqlite::{Connection, Row};
 use serde_json::json;
 use unstuck_judge::{Lang, quote};
 
+use crate::chain::Record;
 use crate::event::{self, EventType, NewEvent};
 use crate::life;
+use crate::rows::Lenient;
 use crate::state::CallState;
 
 /// A call that was found dead.
@@ -41,14 +43,14 @@ pub(crate) fn untold(connection: &Connection, session: i64) -> Result<Vec<Sealed
          WHERE session = ?1 AND sealed_from IS NOT NULL ORDER BY call.id",
     )?;
     let read = |row: &Row<'_>| {
-        let from: String = row.get(2)?;
+        let from: String = row.lenient(2)?;
         Ok(Sealed {
-            call: row.get(0)?,
-            key: row.get(3)?,
-            tool: row.get(4)?,
-            label: row.get(1)?,
+            call: row.lenient(0)?,
+            key: row.lenient(3)?,
+            tool: row.lenient(4)?,
+            label: row.lenient(1)?,
             from: from.parse().unwrap_or(CallState::Executing),
-            is_owned: row.get(5)?,
+            is_owned: row.lenient(5)?,
         })
     };
     let found: Vec<Sealed> = statement.query_map([session], read)?.collect::<Result<_, _>>()?;
@@ -91,14 +93,14 @@ impl Open {
 
     fn read(row: &Row<'_>) -> Result<Open, rusqlite::Error> {
         Ok(Open {
-            call: row.get(0)?,
-            session: row.get(1)?,
-            state: row.get::<_, String>(2)?.parse().unwrap_or(CallState::Executing),
-            owner: row.get(3)?,
-            label: row.get(4)?,
-            life: row.get(5)?,
-            key: row.get(7)?,
-            tool: row.get(8)?,
+            call: row.lenient(0)?,
+            session: row.lenient(1)?,
+            state: row.lenient::<String>(2)?.parse().unwrap_or(CallState::Executing),
+            owner: row.lenient(3)?,
+            label: row.lenient(4)?,
+            life: row.lenient(5)?,
+            key: row.lenient(7)?,
+            tool: row.lenient(8)?,
         })
     }
 }
@@ -204,7 +206,7 @@ pub(crate) fn dead_everywhere(
     let mut rows = statement.query([death.before.cast_signed()])?;
     while let Some(row) = rows.next()? {
         let open = Open::read(row)?;
-        let is_old = row.get::<_, i64>(6)?.unsigned_abs() < death.before;
+        let is_old = row.lenient::<i64>(6)?.unsigned_abs() < death.before;
         if is_old || !(death.is_alive)(&open.owner) {
             dead.push(open);
         }
@@ -233,10 +235,9 @@ fn seal(
         connection.prepare_cached("UPDATE call_text SET life = ?2 WHERE call = ?1")?.execute((call, life))?;
         let body = json!({ "from": state.word(), "label": label, "text": text });
         let kind = EventType::ToolSealed;
-        event::append(
-            connection,
-            &NewEvent { at: now, kind, session: Some(session), call: Some(call), body },
-        )?;
+        let record = Record::of_row(connection, call)?;
+        let new = NewEvent { at: now, kind, session: Some(session), call: Some(call), body };
+        event::append_with(connection, &new, record.as_ref())?;
         sealed.push(Sealed { call, key, tool, label, from: state, is_owned });
     }
     Ok(sealed)

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use unstuck_wire::clean::Clean;
 
 use crate::error::StoreError;
+use crate::rows::Lenient;
 use crate::store::Store;
 
 /// The table of offered tools, which format 3 brought.
@@ -60,7 +61,7 @@ fn seen(
 ) -> Result<ToolChanges, rusqlite::Error> {
     let known: HashMap<String, (String, bool)> = connection
         .prepare_cached("SELECT tool, digest, offered FROM server_tool WHERE server = ?1")?
-        .query_map([server], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
+        .query_map([server], |row| Ok((row.lenient(0)?, (row.lenient(1)?, row.lenient(2)?))))?
         .collect::<Result<_, _>>()?;
     // A name that is offered twice counts as it is offered last, as it does for those who call it.
     let offered: BTreeMap<&str, &OfferedTool> = offered.iter().map(|tool| (&*tool.name, tool)).collect();

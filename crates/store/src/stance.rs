@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::event::EventType;
 use crate::mode::Mode;
 use crate::record::{Clerk, Said};
+use crate::rows::Lenient;
 use crate::store::Store;
 
 /// How many letters of a call's fingerprint name it to a person.
@@ -188,7 +189,7 @@ impl Clerk<'_> {
             .connection
             .prepare_cached(LAST_KNOWN)?
             .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| {
-                let [asked_at, ended_at]: [i64; 2] = [row.get(0)?, row.get(1)?];
+                let [asked_at, ended_at]: [i64; 2] = [row.lenient(0)?, row.lenient(1)?];
                 Ok(Failed { asked_at: asked_at.unsigned_abs(), ended_at: ended_at.unsigned_abs() })
             })
             .optional()?;
@@ -213,7 +214,8 @@ impl Clerk<'_> {
         );
         let mut rows = statement.query(parameters)?;
         while let Some(row) = rows.next()? {
-            let (is_same, tool, input): (bool, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (is_same, tool, input): (bool, String, String) =
+                (row.lenient(0)?, row.lenient(1)?, row.lenient(2)?);
             let moves = || {
                 let input = serde_json::from_str(&input).unwrap_or(serde_json::Value::Null);
                 nature::moves_world(&Call::new(tool, input))
@@ -236,14 +238,14 @@ impl Clerk<'_> {
         let same: Option<String> = self
             .connection
             .prepare_cached(LAST_VERDICT)?
-            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.get(0))
+            .query_row((session, asked.call_print.as_str(), reason.kind.word()), |row| row.lenient(0))
             .optional()?;
         let verdict = match same {
             Some(verdict) => Some(verdict),
             None => self
                 .connection
                 .prepare_cached(LAST_OF_RULE)?
-                .query_row((session, reason.kind.word(), &reason.rule), |row| row.get(0))
+                .query_row((session, reason.kind.word(), &reason.rule), |row| row.lenient(0))
                 .optional()?,
         };
         let verdict: Option<serde_json::Value> = verdict.and_then(|text| serde_json::from_str(&text).ok());
@@ -262,7 +264,7 @@ impl Clerk<'_> {
         let mut rows = statement.query((session, asked.call_print.as_str(), FAILURES_READ))?;
         let mut found: Vec<String> = Vec::new();
         while let Some(row) = rows.next()? {
-            let (state, evidence): (String, String) = (row.get(0)?, row.get(1)?);
+            let (state, evidence): (String, String) = (row.lenient(0)?, row.lenient(1)?);
             if state != "failed" {
                 break;
             }
@@ -287,12 +289,12 @@ impl Clerk<'_> {
             .connection
             .prepare_cached(LAST_FAILURE)?
             .query_row((session, asked.call_print.as_str()), |row| {
-                let kind: Option<String> = row.get(2)?;
+                let kind: Option<String> = row.lenient(2)?;
                 let passing = Passing {
-                    world: row.get(1)?,
+                    world: row.lenient(1)?,
                     kind: kind.and_then(|kind| kind.parse().ok()).unwrap_or(Kind::Unknown),
                 };
-                Ok((row.get(0)?, passing))
+                Ok((row.lenient(0)?, passing))
             })
             .optional()?;
         Ok(last.and_then(|(again_at, passing)| {
@@ -338,7 +340,7 @@ impl Clerk<'_> {
     pub(crate) fn is_paired(&self, session: i64) -> Result<bool, rusqlite::Error> {
         self.connection
             .prepare_cached("SELECT paired FROM session WHERE id = ?1")?
-            .query_row([session], |row| row.get(0))
+            .query_row([session], |row| row.lenient(0))
     }
 
     pub(crate) fn note_pair(&self, session: i64, who: &Who) -> Result<(), rusqlite::Error> {
@@ -361,7 +363,7 @@ impl Clerk<'_> {
         let found: Option<(i64, i64, i64)> = self
             .connection
             .prepare_cached(sql)?
-            .query_row([charge], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .query_row([charge], |row| Ok((row.lenient(0)?, row.lenient(1)?, row.lenient(2)?)))
             .optional()?;
         Ok(found.map_or((0, 0), |(refusals, alarms, at)| {
             let fades = (now.saturating_sub(at.unsigned_abs()) / FADES_AFTER_MS).min(62);
@@ -392,7 +394,7 @@ impl Clerk<'_> {
         let mut statement = self.connection.prepare_cached(REFUSED_BEFORE)?;
         let wrong = statement
             .query_map((session, asked.call_print.as_str(), world, UNPROTECTED), |row| {
-                Ok((row.get(0)?, row.get(1)?))
+                Ok((row.lenient(0)?, row.lenient(1)?))
             })?
             .collect::<Result<Vec<(i64, String)>, _>>()?;
         let at = asked.who.at;
@@ -457,14 +459,14 @@ pub(crate) fn is_allowed(connection: &Connection, key: &str, now: u64) -> Result
 impl Store {
     /// Lets a call run although it would be refused; nothing where no such call was ever refused.
     pub fn allow(&mut self, key: &str, until: u64, now: u64) -> Result<Option<Allowance>, StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             let label: Option<String> = connection
                 .prepare_cached(
                     "SELECT label FROM call JOIN call_text ON call_text.call = call.id
                      WHERE state = 'denied' AND substr(call_print, instr(call_print, ':') + 1, ?2) = ?1
                      ORDER BY call.id DESC LIMIT 1",
                 )?
-                .query_row((key, KEY_LETTERS), |row| row.get(0))
+                .query_row((key, KEY_LETTERS), |row| row.lenient(0))
                 .optional()?;
             let Some(label) = label else { return Ok(None) };
             connection
@@ -485,7 +487,7 @@ impl Store {
 
     /// Takes an allowance back; says whether there was one.
     pub fn revoke(&mut self, key: &str) -> Result<bool, StoreError> {
-        self.write(|connection| {
+        self.write_durably(|connection| {
             Ok(connection.prepare_cached("DELETE FROM allowance WHERE key = ?1")?.execute([key])? > 0)
         })
     }
@@ -498,9 +500,9 @@ impl Store {
                 .prepare_cached("SELECT key, label, until FROM allowance WHERE until > ?1 ORDER BY until")?;
             let rows = statement.query_map([now.cast_signed()], |row| {
                 Ok(Allowance {
-                    key: row.get(0)?,
-                    label: row.get(1)?,
-                    until: row.get::<_, i64>(2)?.unsigned_abs(),
+                    key: row.lenient(0)?,
+                    label: row.lenient(1)?,
+                    until: row.lenient::<i64>(2)?.unsigned_abs(),
                 })
             })?;
             rows.collect::<Result<Vec<_>, rusqlite::Error>>()

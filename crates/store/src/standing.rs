@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 use unstuck_judge::ladder::{self, Agent, Decision, Event, Memory, Print, Settings, Standing, World};
 
 use crate::pack::{Head, Pack, packed, unpacked};
+use crate::rows::Lenient;
 
 /// How many things of one sort a session remembers. What was used longest ago goes first.
 const KEPT: u32 = 2048;
@@ -291,7 +292,7 @@ impl Rows<'_> {
         let mut rows = statement.query((self.session, part as i64))?;
         while let Some(row) = rows.next()? {
             if let Some(item) = unpacked(row.get_ref(2)?.as_blob().unwrap_or_default()) {
-                take(Print(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?, item);
+                take(Print(row.lenient::<i64>(0)?.cast_unsigned()), row.lenient(1)?, item);
             }
         }
         Ok(())
@@ -310,7 +311,7 @@ impl Rows<'_> {
                 "SELECT tick, body FROM standing WHERE session = ?1 AND part = ?2 AND print = ?3",
             )?
             .query_row((self.session, part as i64, print.0.cast_signed()), |row| {
-                Ok((row.get(0)?, row.get(1)?))
+                Ok((row.lenient(0)?, row.lenient(1)?))
             })
             .optional()
     }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Row};
 use unstuck_judge::{DENIED_BY_CHECK, vocabulary};
 
 use crate::error::StoreError;
+use crate::rows::Lenient;
 use crate::server_name::server_of;
 use crate::store::Store;
 
@@ -162,18 +163,18 @@ impl<'r> Counted<'r> {
     fn read(row: &'r Row<'_>) -> Result<Counted<'r>, rusqlite::Error> {
         let text =
             |column| row.get_ref(column).map(|value| value.as_str_or_null().ok().flatten().unwrap_or(""));
-        let number = |column| row.get::<_, Option<i64>>(column).map(|value| value.map(i64::unsigned_abs));
+        let number = |column| row.lenient::<Option<i64>>(column).map(|value| value.map(i64::unsigned_abs));
         Ok(Counted {
             state: text(1)?,
-            attempt: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(1),
+            attempt: usize::try_from(row.lenient::<i64>(2)?).unwrap_or(1),
             took_ms: number(3)?,
             ended_at: number(4)?.unwrap_or(0),
             kind: text(5)?,
             error_type: text(6)?,
             denied_by_check: text(13)? == DENIED_BY_CHECK,
-            would_refuse: matches!(text(7)?, "deny" | "halt") || row.get(11)?,
-            false_alarm: row.get::<_, Option<bool>>(12)? == Some(true),
-            repeat: row.get(8)?,
+            would_refuse: matches!(text(7)?, "deny" | "halt") || row.lenient(11)?,
+            false_alarm: row.lenient::<Option<bool>>(12)? == Some(true),
+            repeat: row.lenient(8)?,
             recovered_at: number(9)?,
             print: text(10)?,
         })
@@ -364,7 +365,7 @@ fn session_name(connection: &Connection, id: i64) -> Result<String, rusqlite::Er
     let mut statement = connection.prepare_cached("SELECT name FROM session WHERE id = ?1")?;
     let mut rows = statement.query([id])?;
     match rows.next()? {
-        Some(row) => row.get(0),
+        Some(row) => row.lenient(0),
         None => Ok(format!("#{id}")),
     }
 }

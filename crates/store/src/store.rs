@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::database::{self, Access};
+use crate::database::{self, Access, Durability};
 use crate::error::StoreError;
 use crate::root::Root;
 use crate::timeline::FileMark;
@@ -64,13 +64,42 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, StoreError> {
-        self.write_with(database::LONGEST_LOG, work)
+        self.write_with(database::LONGEST_LOG, Durability::Process, work)
+    }
+
+    /// The same for what a person decided: it survives a power cut.
+    pub(crate) fn write_durably<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
+        self.write_with(database::LONGEST_LOG, Durability::Power, work)
     }
 
     /// The same with a log that may become as long as this.
     pub(crate) fn write_with<T>(
         &mut self,
         longest_log: u64,
+        durability: Durability,
+        work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
+        let done = match durability {
+            Durability::Process => self.commit(work)?,
+            Durability::Power => {
+                database::flush_commits(&self.connection, true).map_err(self.wrong())?;
+                let done = self.commit(work);
+                // Where this fails, later commits are merely slower.
+                database::flush_commits(&self.connection, false).ok();
+                // The log's name in its folder is as new as the log.
+                self.root.flush();
+                done?
+            }
+        };
+        database::fold_if_long(&self.connection, &self.root.timeline(), self.patience, longest_log);
+        Ok(done)
+    }
+
+    fn commit<T>(
+        &mut self,
         work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, StoreError> {
         let wrong = self.wrong();
@@ -78,7 +107,6 @@ impl Store {
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrong)?;
         let done = work(&transaction).map_err(&wrong)?;
         transaction.commit().map_err(&wrong)?;
-        database::fold_if_long(&self.connection, &self.root.timeline(), self.patience, longest_log);
         Ok(done)
     }
 }

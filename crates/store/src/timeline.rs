@@ -11,6 +11,7 @@ use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use crate::error::StoreError;
 use crate::event::{Bookmark, COLUMNS, Channel, StoredEvent};
+use crate::rows::{self, Lenient};
 use crate::server_name;
 use crate::store::Store;
 
@@ -39,12 +40,12 @@ impl StoredSession {
 
     pub(crate) fn read(row: &Row<'_>) -> Result<StoredSession, rusqlite::Error> {
         Ok(StoredSession {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            host: row.get(2)?,
-            cwd: row.get(3)?,
-            first_at: row.get::<_, i64>(4)?.unsigned_abs(),
-            last_at: row.get::<_, i64>(5)?.unsigned_abs(),
+            id: row.lenient(0)?,
+            name: row.lenient(1)?,
+            host: row.lenient(2)?,
+            cwd: row.lenient(3)?,
+            first_at: row.lenient::<i64>(4)?.unsigned_abs(),
+            last_at: row.lenient::<i64>(5)?.unsigned_abs(),
         })
     }
 }
@@ -150,14 +151,14 @@ impl Store {
         let wrong = self.wrong();
         let mut statement = self.connection.prepare(&sql).map_err(&wrong)?;
         let rows = statement.query_map((text, most), StoredSession::read).map_err(&wrong)?;
-        rows.collect::<Result<_, _>>().map_err(wrong)
+        rows::readable("session", rows).map_err(wrong)
     }
 
     /// The newest place of the timeline. Everything up to it can be read.
     pub fn newest(&self) -> Result<Bookmark, StoreError> {
         self.connection
             .prepare_cached("SELECT ifnull(max(seq), 0) FROM event")
-            .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+            .and_then(|mut statement| statement.query_row([], |row| row.lenient::<i64>(0)))
             .map(|seq| Bookmark(seq.unsigned_abs()))
             .map_err(self.wrong())
     }
@@ -171,7 +172,7 @@ impl Store {
         values.push(Sql::Integer(i64::try_from(count).unwrap_or(i64::MAX)));
         let found: Option<i64> = self
             .connection
-            .query_row(&sql, params_from_iter(values), |row| row.get(0))
+            .query_row(&sql, params_from_iter(values), |row| row.lenient(0))
             .map_err(self.wrong())?;
         match found {
             Some(seq) => Ok(Bookmark(seq.max(0).unsigned_abs())),

@@ -13,6 +13,7 @@ use unstuck_wire::time;
 
 use crate::error::{Deed, StoreError};
 use crate::root::{self, Root};
+use crate::rows::Lenient;
 use crate::session;
 use crate::store::Store;
 
@@ -69,7 +70,7 @@ impl Store {
         };
         let names = || -> Result<HashSet<String>, rusqlite::Error> {
             let mut statement = self.connection.prepare("SELECT name FROM session")?;
-            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+            let rows = statement.query_map([], |row| row.lenient::<String>(0))?;
             rows.map(|name| name.map(|name| encoded(&name))).collect()
         };
         let names = names().map_err(self.wrong())?;
@@ -109,12 +110,12 @@ pub(crate) fn of(connection: &Connection, session: i64) -> Result<Vec<ToolError>
     let mut errors = Vec::new();
     while let Some(row) = rows.next()? {
         errors.push(ToolError {
-            tool_name: row.get(0)?,
-            input_hash: row.get(1)?,
-            error: last.query_row([row.get::<_, i64>(5)?], |row| row.get(0))?,
-            count: row.get::<_, i64>(2)?.unsigned_abs(),
-            first_at: row.get::<_, i64>(3)?.unsigned_abs(),
-            last_at: row.get::<_, i64>(4)?.unsigned_abs(),
+            tool_name: row.lenient(0)?,
+            input_hash: row.lenient(1)?,
+            error: last.query_row([row.lenient::<i64>(5)?], |row| row.lenient(0))?,
+            count: row.lenient::<i64>(2)?.unsigned_abs(),
+            first_at: row.lenient::<i64>(3)?.unsigned_abs(),
+            last_at: row.lenient::<i64>(4)?.unsigned_abs(),
         });
     }
     Ok(errors)

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use unstuck_wire::{clock, time};
+
 use crate::retention::{Cause, Gone, Retention};
 use crate::snapshot::{Origin, Scope, Snapshot};
 
@@ -20,6 +22,7 @@ pub(crate) fn expired(
     size: u64,
     now: SystemTime,
 ) -> Vec<Gone> {
+    let now = credible(snapshots, retention, now);
     let mut newest_first: Vec<&Snapshot> = snapshots.iter().collect();
     newest_first.sort_unstable_by_key(|snapshot| std::cmp::Reverse(snapshot.id));
     let mut kept_of: BTreeMap<Target<'_>, usize> = BTreeMap::new();
@@ -63,6 +66,14 @@ pub(crate) fn gone(snapshot: &Snapshot, cause: Cause) -> Gone {
         Origin::Person | Origin::Restore { .. } => &snapshot.note,
     };
     Gone { id: snapshot.id, note: note.clone(), cause }
+}
+
+/// The moment against which ages are measured: a clock that jumps ahead must not empty the safe.
+fn credible(snapshots: &[Snapshot], retention: &Retention, now: SystemTime) -> SystemTime {
+    let ms = |at: SystemTime| time::span_ms(at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+    let times: Vec<u64> = snapshots.iter().map(|snapshot| ms(snapshot.at)).collect();
+    let behind = ms(now).saturating_sub(clock::credible(ms(now), &times, retention.max_age));
+    now.checked_sub(Duration::from_millis(behind)).unwrap_or(now)
 }
 
 fn target(snapshot: &Snapshot) -> Target<'_> {
@@ -143,6 +154,31 @@ mod tests {
         assert_eq!(ids, expected);
     }
 
+    /// The same in a safe in which something was saved every hour of the last two days.
+    #[track_caller]
+    fn check_in_use(rows: &[&str], expected: &[u64]) {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let hours = (0..48).map(|hour| snapshot(1000 + hour, &format!("{}h /other{hour}", 47 - hour), now));
+        let snapshots: Vec<Snapshot> =
+            rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).chain(hours).collect();
+        let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 100 };
+        let gone = expired(&snapshots, &retention, 0, now);
+        let ids: Vec<u64> = gone.iter().map(|gone| gone.id.0).filter(|id| *id < 1000).collect();
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_for_a_moment_makes_nothing_old() {
+        // As if all but the last were taken a minute ago.
+        for jump in ["24h", "25h", "300h", "70000h"] {
+            let rows: Vec<String> = ["/a", "/b", "/c hand"].map(|what| format!("{jump} {what}")).into();
+            let mut rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+            check(&rows, 0, &[]);
+            rows.push("0m /d");
+            check(&rows, 0, &[]);
+        }
+    }
+
     #[test]
     fn the_newest_three_of_each_target_stay() {
         check(&[], 0, &[]);
@@ -165,7 +201,7 @@ mod tests {
     #[test]
     fn what_a_person_took_goes_by_its_age_and_size_alone() {
         check(&["6m /a hand", "5m /a hand", "4m /a hand", "3m /a hand", "2m /a hand"], 0, &[]);
-        check(&["25h /a hand", "5m /a hand"], 0, &[1]);
+        check_in_use(&["25h /a hand", "5m /a hand"], &[1]);
         check(&["5m /a 60 hand", "4m /a 60 hand"], 120, &[1]);
         // It takes no place from what protects calls, nor the other way round.
         check(&["9m /a", "8m /a", "7m /a", "4m /a hand", "3m /a hand", "2m /a hand"], 0, &[]);
@@ -175,23 +211,35 @@ mod tests {
     #[test]
     fn each_that_goes_says_why() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let rows = ["30h /a 1", "9m /a 90", "8m /a 1", "7m /a 90", "6m /a 1", "5m /b 1"];
+        let rows = [
+            "40h /a 1",
+            "30h /w pinned",
+            "24h /w pinned",
+            "18h /w pinned",
+            "12h /w pinned",
+            "6h /w pinned",
+            "9m /a 90",
+            "8m /a 1",
+            "7m /a 90",
+            "6m /a 1",
+            "5m /b 1",
+        ];
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
         let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 50 };
         let gone = expired(&snapshots, &retention, 184, now);
         let causes: Vec<(u64, Cause)> = gone.iter().map(|gone| (gone.id.0, gone.cause)).collect();
-        assert_eq!(causes, [(1, Cause::Age), (2, Cause::Count), (3, Cause::Size), (4, Cause::Size)]);
+        assert_eq!(causes, [(1, Cause::Age), (7, Cause::Count), (8, Cause::Size), (9, Cause::Size)]);
     }
 
     #[test]
     fn what_is_older_than_a_day_goes() {
-        check(&["25h /a", "24h /a", "1h /b"], 0, &[1]);
+        check_in_use(&["25h /a", "24h /a", "1h /b"], &[1]);
     }
 
     #[test]
     fn pinned_ones_stay_and_count() {
-        check(&["99h /a pinned", "1m /a"], 0, &[]);
+        check_in_use(&["99h /a pinned", "1m /a"], &[]);
         check(&["5m /a", "4m /a pinned", "3m /a pinned", "2m /a"], 0, &[1]);
         check(&["5m /a pinned", "4m /a", "3m /a", "2m /a"], 0, &[]);
     }
@@ -210,7 +258,7 @@ mod tests {
         check(&["4m /a 50", "3m /b 40", "2m /c 30"], 120, &[1]);
         check(&["4m /a 50 pinned", "3m /b 40", "2m /c 30"], 120, &[2]);
         check(&["4m /a 50 open", "3m /b 40", "2m /c 30"], 120, &[2]);
-        check(&["30h /a 50", "3m /b 40", "2m /c 30"], 150, &[1]);
+        check(&["30h /a 50", "3m /b 40", "2m /c 30"], 120, &[1]);
         check(&["30h /a 50", "3m /b 40", "2m /c 30"], 151, &[1, 2]);
     }
 

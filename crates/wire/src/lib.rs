@@ -6,6 +6,7 @@
 
 mod bounded;
 pub mod clean;
+pub mod clock;
 pub mod failure;
 pub mod hook;
 mod json;

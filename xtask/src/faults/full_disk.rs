@@ -85,7 +85,7 @@ fn works_again(world: &World, ledger: &mut Ledger, mark: &str) -> Result<(), Fau
     let call = Call::named("full", mark.to_owned());
     let reply = world.send(&[call.before(), call.after(0)])?;
     let told = reply.told()?;
-    if told != [Told::Stored; 2] {
+    if told != [Told::Recorded; 2] {
         return Err(format!("there is room again, and the hook does not work: {reply:?}").into());
     }
     ledger.note(mark, &told);

@@ -162,7 +162,7 @@ pub fn one(
     let next = Call::named("next", format!("next-{}", ledger.calls()));
     let reply = world.send(&[next.before(), next.after(0)])?;
     let told = reply.told()?;
-    if told != [Told::Stored; 2] || !reply.stderr.is_empty() {
+    if told != [Told::Recorded; 2] || !reply.stderr.is_empty() {
         return Err(format!("the next run does not work after {line}: {reply:?}").into());
     }
     ledger.note(&next.mark, &told);
@@ -176,9 +176,9 @@ impl Template {
         let mut template = Template { folder: tempfile::tempdir()?, ledger: Ledger::default() };
         match scene {
             Scene::Empty => {}
-            Scene::InUse => template.send(&world, 4, Told::Stored)?,
+            Scene::InUse => template.send(&world, 4, Told::Recorded)?,
             Scene::SpoolWaits => {
-                template.send(&world, 2, Told::Stored)?;
+                template.send(&world, 2, Told::Recorded)?;
                 let held = hold(&world.store())?;
                 template.send(&world, 3, Told::Spooled)?;
                 drop(held);
@@ -216,7 +216,7 @@ impl Template {
     /// Writes until the next write would fold the log, which is seen by its flush of the database.
     fn fill_log(&mut self, unstuck: &Path, world: &World) -> Result<(), Fault> {
         for _ in 0..400 {
-            self.send(world, 1, Told::Stored)?;
+            self.send(world, 1, Told::Recorded)?;
             let probe = Call::named("struck", "struck-1".to_owned());
             let copy = World::like(unstuck, &world.state())?;
             let passed = places(&copy, &lines(&[probe.before(), probe.after(2)]))?;

@@ -125,7 +125,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RecordArgs) -> Result<Exi
         }
     }
     match written.kept {
-        Kept::Stored | Kept::Spooled { .. } => Ok(ExitStatus::Success),
+        Kept::Stored | Kept::Recorded | Kept::Spooled { .. } => Ok(ExitStatus::Success),
         Kept::Lost { why } => Err(CommandError::NotKept { why }),
     }
 }

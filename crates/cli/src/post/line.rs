@@ -20,7 +20,7 @@ impl Post<'_> {
             let told = self.take(letter, who.clone(), event, now);
             let is_ruling =
                 matches!(event, Happened::Ask { .. } | Happened::Approved { .. } | Happened::Denied { .. });
-            let is_lost = is_ruling && told.answer.said.call.is_none() && told.answer.kept == Kept::Stored;
+            let is_lost = is_ruling && told.answer.said.call.is_none() && told.answer.kept.is_in_database();
             let fault = is_lost.then_some("no call of this session is known by this call_id");
             self.print(ui, event.word(), &told, fault)?;
         }

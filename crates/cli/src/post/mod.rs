@@ -62,6 +62,8 @@ pub(crate) struct Post<'a> {
     last_word: Arc<LastWord>,
     /// Snapshots whose calls have ended, until what those left behind is recorded.
     ended: Vec<protection::Ended>,
+    /// The word of a snapshot was flushed to the disk, and all that was recorded before it.
+    is_flushed: bool,
 }
 
 /// Something that happened, after it was recorded.
@@ -98,6 +100,7 @@ impl<'a> Post<'a> {
             modes: cellar.modes(),
             last_word,
             ended: Vec::new(),
+            is_flushed: false,
         }
     }
 
@@ -156,7 +159,11 @@ impl<'a> Post<'a> {
         let may_be_risky = is_live && (risk.is_some() || rewritten.is_some());
         if may_be_risky && !told.answer.said.stance.refuses() {
             let runs = rewritten.as_ref().unwrap_or(call);
+            self.is_flushed = false;
             told.unprotected = self.protect(letter, &asked, runs, &told.answer.said, rewritten.is_some());
+            if self.is_flushed && told.answer.kept == Kept::Recorded {
+                told.answer.kept = Kept::Stored;
+            }
         }
         told
     }
@@ -209,7 +216,7 @@ impl<'a> Post<'a> {
         match (&answer.kept, finished.runs_on) {
             // What it will have changed is known when it has ended.
             (_, true) => {}
-            (Kept::Stored, false) => self.has_ended(&answer.said, !never_ran),
+            (Kept::Stored | Kept::Recorded, false) => self.has_ended(&answer.said, !never_ran),
             (Kept::Spooled { .. } | Kept::Lost { .. }, false) => {
                 self.has_ended_unheard(&session, &finished.key);
             }
@@ -297,6 +304,7 @@ fn left_out_code(letter: &Letter, finished: &Finished) -> Option<i32> {
 fn kept(kept: &Kept) -> (&'static str, Option<&str>) {
     match kept {
         Kept::Stored => ("stored", None),
+        Kept::Recorded => ("recorded", None),
         Kept::Spooled { why } => ("spooled", Some(why)),
         Kept::Lost { why } => ("lost", Some(why)),
     }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use unstuck_judge::risk::{self, Counts, Risk};
 use unstuck_judge::{Call, fingerprint};
-use unstuck_store::{Asked, Entry, Instead, Mode, NAME_MAX, SafeCall, SafeDeed, SafeNote, Said, key_of};
+use unstuck_store::{
+    Asked, Entry, Instead, Kept, Mode, NAME_MAX, SafeCall, SafeDeed, SafeNote, Said, key_of,
+};
 use unstuck_vault::{Coverage, Origin, Progress, Snapshot, SnapshotId, VaultError, Watch, Wish};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::hook::{Letter, Reply};
@@ -265,7 +267,7 @@ impl Post<'_> {
             why: Clean::from(at_stake.risk.row()),
             text: at_stake.asked.label.clone(),
         };
-        self.desk.note(&Entry::Safe(note), cellar::now());
+        self.is_flushed = self.desk.note(&Entry::Safe(note), cellar::now()).kept == Kept::Stored;
     }
 
     fn note_of(

@@ -71,9 +71,9 @@ pub(crate) fn work(world: &World, calls: &[Work<'_>]) {
         let key = format!("call-{}", COUNTER.fetch_add(1, Ordering::Relaxed));
         let call = Work { key: if call.key.is_empty() { &key } else { call.key }, ..*call };
         let answer = hook(world, &call.before().to_string()).json();
-        assert_eq!(answer["kept"], "stored", "{answer}");
+        assert_eq!(answer["kept"], "recorded", "{answer}");
         if answer["decision"] == "allow" {
-            assert_eq!(hook(world, &call.after().to_string()).json()["kept"], "stored");
+            assert_eq!(hook(world, &call.after().to_string()).json()["kept"], "recorded");
         }
     }
 }

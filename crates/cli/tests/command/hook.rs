@@ -38,12 +38,12 @@ const MISSING: &str = "bash: frob: command not found";
 #[test]
 fn a_failure_is_explained_and_its_repeat_is_refused_by_another_process() {
     let world = World::empty();
-    assert_eq!(short(&tell(&world, &before("a", "frob"))), "allow observe stored");
+    assert_eq!(short(&tell(&world, &before("a", "frob"))), "allow observe recorded");
     let answer = tell(&world, &after("a", "frob", 127, MISSING));
-    assert_eq!(short(&answer), "allow note stored");
+    assert_eq!(short(&answer), "allow note recorded");
     assert_eq!(answer["diagnosis"]["kind"], "command_not_found");
     let answer = tell(&world, &before("b", "frob"));
-    assert_eq!(short(&answer), "deny deny stored");
+    assert_eq!(short(&answer), "deny deny recorded");
     assert!(answer["say"].as_str().unwrap().starts_with("Blocked by unstuck: "), "{answer}");
 }
 
@@ -73,7 +73,7 @@ fn several_payloads_of_one_process_are_answered_in_turn() {
 fn a_payload_may_be_laid_out_over_several_lines() {
     let world = World::empty();
     let pretty = serde_json::to_string_pretty(&before("a", "ls")).unwrap();
-    assert_eq!(short(&world.run(&["hook", "generic"], pretty).json()), "allow observe stored");
+    assert_eq!(short(&world.run(&["hook", "generic"], pretty).json()), "allow observe recorded");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_door_that_does_not_exist_blocks_nothing() {
 #[test]
 fn broken_settings_are_left_out_and_told() {
     let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"fierce\"\n[hook\n");
-    assert_eq!(short(&tell(&world, &before("a", "ls"))), "allow observe stored");
+    assert_eq!(short(&tell(&world, &before("a", "ls"))), "allow observe recorded");
     let log = world.run(&["--set", "hook.enabled=true", "config", "path"], "");
     assert_eq!(log.exit, 0, "{log}");
     let export = world.with("config/unstuck/config.toml", "").run(&["log", "--json"], "");
@@ -186,7 +186,7 @@ fn an_observer_records_what_it_would_have_said() {
     let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"shadow\"\n");
     tell(&world, &after("a", "frob", 127, MISSING));
     let answer = tell(&world, &before("b", "frob"));
-    assert_eq!(short(&answer), "allow deny stored");
+    assert_eq!(short(&answer), "allow deny recorded");
     assert_eq!(answer["say"], Value::Null);
 }
 
@@ -195,7 +195,7 @@ fn an_adviser_speaks_and_refuses_nothing() {
     let world = World::empty().with("config/unstuck/config.toml", "[ladder]\nmode = \"advise\"\n");
     tell(&world, &after("a", "frob", 127, MISSING));
     let answer = tell(&world, &before("b", "frob"));
-    assert_eq!(short(&answer), "allow deny stored");
+    assert_eq!(short(&answer), "allow deny recorded");
     assert!(answer["say"].is_string(), "{answer}");
 }
 
@@ -231,7 +231,7 @@ fn hostile_names_make_no_path_and_reach_no_terminal_raw() {
         payload[field] = json!(hostile);
     }
     let answer = tell(&world, &payload);
-    assert_eq!(answer["kept"], "stored", "{answer}");
+    assert_eq!(answer["kept"], "recorded", "{answer}");
     let files: Vec<_> = fs::read_dir(world.path(".local/state/unstuck")).unwrap().flatten().collect();
     assert!(files.iter().all(|file| file.file_name().to_string_lossy().is_ascii()), "{files:?}");
     for args in [&["log"][..], &["log", "--json"], &["show", "1"], &["problems"], &["stats", "--by", "tool"]]
@@ -248,7 +248,7 @@ fn a_huge_output_is_stored_bounded() {
     let world = World::empty();
     let mut payload = after("a", "cat big", 1, "");
     payload["stdout"] = json!("x".repeat(10_000_000));
-    assert_eq!(tell(&world, &payload)["kept"], "stored");
+    assert_eq!(tell(&world, &payload)["kept"], "recorded");
     let size = fs::metadata(world.path(".local/state/unstuck/timeline.db")).unwrap().len()
         + fs::metadata(world.path(".local/state/unstuck/timeline.db-wal")).unwrap().len();
     assert!(size < 600_000, "{size}");

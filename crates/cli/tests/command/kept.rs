@@ -22,7 +22,7 @@ impl World {
     #[track_caller]
     pub(crate) fn record(&self, payloads: &str) {
         for answer in self.run(&["hook", "generic"], payloads).json_lines() {
-            assert_eq!(answer["kept"], "stored", "{answer}");
+            assert_eq!(answer["kept"], "recorded", "{answer}");
         }
     }
 

@@ -346,11 +346,11 @@ fn one_server_is_shown_with_its_calls_and_all_that_it_said() {
     for (key, tool) in [("m1", "mcp__files__read"), ("m2", "mcp__web__read")] {
         let mut payload = json!({ "event": "before", "session": "alpha-one", "call_id": key, "tool": tool,
             "input": { "path": "a" }, "at": MORNING + 20_000 });
-        assert_eq!(hook(&world, &payload.to_string()).json()["kept"], "stored");
+        assert_eq!(hook(&world, &payload.to_string()).json()["kept"], "recorded");
         payload["event"] = json!("after");
         payload["ok"] = json!(true);
         payload["duration_ms"] = json!(100);
-        assert_eq!(hook(&world, &payload.to_string()).json()["kept"], "stored");
+        assert_eq!(hook(&world, &payload.to_string()).json()["kept"], "recorded");
     }
     let cleaner = Cleaner::new(None, []);
     let who = Who {

@@ -107,7 +107,7 @@ fn groups_are_lines_of_their_own() {
     {
         let payload = json!({ "event": "after", "session": "s9", "call_id": tool, "tool": tool, "input": {},
             "ok": !failed, "output": if failed { "Error: no such file or directory" } else { "fine" } });
-        assert_eq!(crate::agent::hook(&world, &payload.to_string()).json()["kept"], "stored");
+        assert_eq!(crate::agent::hook(&world, &payload.to_string()).json()["kept"], "recorded");
     }
     check("server", json!([["files", 2, 1], ["web", 1, 0]]));
     assert!(world.run(&["stats", "--by", "server", "--lang", "zh"], "").stdout().starts_with("服务器"));

@@ -58,7 +58,7 @@ impl Event {
 
     /// An event of the store, with the call it is of where that is one of this process.
     pub(crate) fn stored(stored: StoredEvent, info: Option<Arc<CallInfo>>) -> Event {
-        let StoredEvent { seq, at, channel, kind, session, call, body } = stored;
+        let StoredEvent { seq, at, channel, kind, session, call, body, link: _ } = stored;
         let kind = match kind.parse() {
             Ok(known) => EventKind::Known(known),
             Err(_) => EventKind::Foreign { kind: kind.into(), channel: channel.into() },

@@ -170,6 +170,7 @@ mod tests {
             session: None,
             call: Some(4),
             body: "[1]".into(),
+            link: None,
         };
         let event = Event::stored(stored, None);
         assert_eq!((event.kind(), event.channel(), event.session()), ("tool:sang", Channel::Monitor, None));
@@ -205,6 +206,7 @@ mod tests {
                 session: common("session").as_str().map(str::to_owned),
                 call: example["call"]["id"].as_i64(),
                 body: String::new(),
+                link: None,
             };
             assert_eq!(common("v"), json!(1));
             for key in body.keys().filter(|key| *key != "call" || *kind == EventType::ToolError) {

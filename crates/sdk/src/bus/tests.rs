@@ -568,6 +568,7 @@ fn types_that_only_a_newer_version_knows_are_found_by_their_beginning() {
         session: None,
         call: None,
         body: "{}".into(),
+        link: None,
     };
     let bus = EventBus::with_archive(4, Arc::new(Shelf::default()), Bookmark(2));
     let tool = bus.subscribe(Channel::ALL).types(["tool:*"]);

@@ -58,7 +58,7 @@ const TOO_MUCH: &str = "too much waits to be written";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remembered {
     /// It stands in the store.
-    Stored,
+    Recorded,
     /// It waits in a file beside it, and is taken in later.
     Spooled { why: String },
     /// Nobody waited any longer; it may still be written.
@@ -71,7 +71,7 @@ impl Remembered {
     /// What is wrong with the store; nothing where all is well.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
-            Remembered::Stored => None,
+            Remembered::Recorded => None,
             Remembered::Spooled { why } => Some(format!("what happened waits in the spool: {why}")),
             Remembered::Unanswered => Some("the store did not answer in time".to_owned()),
             Remembered::Lost { why } => Some(format!("what happened is not recorded: {why}")),
@@ -82,7 +82,7 @@ impl Remembered {
 impl From<Kept> for Remembered {
     fn from(kept: Kept) -> Remembered {
         match kept {
-            Kept::Stored => Remembered::Stored,
+            Kept::Stored | Kept::Recorded => Remembered::Recorded,
             Kept::Spooled { why } => Remembered::Spooled { why },
             Kept::Lost { why } => Remembered::Lost { why },
         }

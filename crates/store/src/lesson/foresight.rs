@@ -16,6 +16,7 @@ use crate::entry::{Asked, Finding, Hears};
 use crate::event::EventType;
 use crate::mode::Mode;
 use crate::record::{Clerk, Said};
+use crate::rows::Lenient;
 use crate::stance::{Stance, is_allowed, key_of};
 use crate::state::CallState;
 
@@ -64,7 +65,7 @@ impl Clerk<'_> {
             .connection
             .prepare_cached(knows)?
             .query_row((lesson::own_words(&call), lesson::bare_words(&call)), |row| {
-                Ok((row.get(0)?, row.get(1)?))
+                Ok((row.lenient(0)?, row.lenient(1)?))
             })?;
         if !stoppers && !changes {
             return Ok(Foreseen::Nothing);
@@ -175,8 +176,11 @@ impl Clerk<'_> {
     ) -> Result<(), rusqlite::Error> {
         // Hardly any call ran in the place of another, and every call that ends asks.
         let ran = "SELECT lesson FROM lesson_shown WHERE session = ?1 AND call = ?2 AND outcome = 'runs'";
-        let ran: Option<i64> =
-            self.connection.prepare_cached(ran)?.query_row((session, call), |row| row.get(0)).optional()?;
+        let ran: Option<i64> = self
+            .connection
+            .prepare_cached(ran)?
+            .query_row((session, call), |row| row.lenient(0))
+            .optional()?;
         let Some(ran) = ran else { return Ok(()) };
         let place = asked.who.place.to_string();
         let sql = format!("SELECT {} FROM lesson WHERE id = ?1", Known::COLUMNS);
@@ -301,7 +305,7 @@ impl Clerk<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([session])?;
         while let Some(row) = rows.next()? {
-            let told = stored_call(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?);
+            let told = stored_call(&row.lenient::<String>(0)?, &row.lenient::<String>(1)?);
             if told.is_some_and(|call| Need::of(&call).contains(need)) {
                 return Ok(true);
             }
@@ -354,15 +358,15 @@ impl Stopper {
     fn read(row: &rusqlite::Row<'_>) -> Result<Stopper, rusqlite::Error> {
         let reason = Reason {
             track: Track::Root,
-            count: row.get(5)?,
-            kind: row.get::<_, String>(2)?.parse().unwrap_or(Kind::Unknown),
-            rule: row.get(3)?,
-            line: row.get(4)?,
+            count: row.lenient(5)?,
+            kind: row.lenient::<String>(2)?.parse().unwrap_or(Kind::Unknown),
+            rule: row.lenient(3)?,
+            line: row.lenient(4)?,
             condition: Condition::Unseen,
             passes: false,
         };
-        let at = row.get::<_, i64>(6)?.unsigned_abs();
-        Ok(Stopper { root: row.get(0)?, cause: row.get(1)?, reason, at })
+        let at = row.lenient::<i64>(6)?.unsigned_abs();
+        Ok(Stopper { root: row.lenient(0)?, cause: row.lenient(1)?, reason, at })
     }
 }
 

@@ -19,6 +19,7 @@ use crate::entry::Asked;
 use crate::event::EventType;
 use crate::lesson_removal;
 use crate::record::Clerk;
+use crate::rows::Lenient;
 
 pub(crate) use foresight::Foreseen;
 pub use showing::Showing;
@@ -113,21 +114,21 @@ impl Known {
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Known, rusqlite::Error> {
         Ok(Known {
-            id: row.get(0)?,
-            fix: fix_from_json(&row.get::<_, String>(1)?).unwrap_or_default(),
+            id: row.lenient(0)?,
+            fix: fix_from_json(&row.lenient::<String>(1)?).unwrap_or_default(),
             // What only a newer version knows is not shown.
-            state: row.get::<_, String>(2)?.parse().unwrap_or(LessonState::Forgotten),
-            caution: row.get(3)?,
+            state: row.lenient::<String>(2)?.parse().unwrap_or(LessonState::Forgotten),
+            caution: row.lenient(3)?,
             record: Record {
-                wins: row.get(4)?,
-                losses: row.get(5)?,
-                losses_since_win: row.get(6)?,
-                won_at: row.get::<_, i64>(7)?.unsigned_abs(),
-                places: row.get(8)?,
-                won_here: row.get(9)?,
+                wins: row.lenient(4)?,
+                losses: row.lenient(5)?,
+                losses_since_win: row.lenient(6)?,
+                won_at: row.lenient::<i64>(7)?.unsigned_abs(),
+                places: row.lenient(8)?,
+                won_here: row.lenient(9)?,
                 is_of_another_version: false,
             },
-            title: row.get(10)?,
+            title: row.lenient(10)?,
         })
     }
 }
@@ -172,7 +173,7 @@ impl Clerk<'_> {
                AND call.recovered_at = lesson.won_at";
         let mut statement = self.connection.prepare_cached(sql)?;
         let stepped = statement
-            .query_map((session, asked.intent_print.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))?
+            .query_map((session, asked.intent_print.as_str()), |row| Ok((row.lenient(0)?, row.lenient(1)?)))?
             .collect::<Result<Vec<(i64, i64)>, _>>()?;
         for (call, lesson) in stepped {
             lesson_removal::remove(self.connection, &[lesson])?;
@@ -270,12 +271,12 @@ impl Clerk<'_> {
         let mut others: Vec<Fix> = Vec::new();
         let mut rows = statement.query((session, cause))?;
         while let Some(row) = rows.next()? {
-            let failed: String = row.get(1)?;
+            let failed: String = row.lenient(1)?;
             // A step that failed itself, and was brought about by another one, needs that one.
             let program = failed.split(' ').next().unwrap_or_default();
             let is_step = |deed: &Deed| matches!(deed, Deed::Ran { line } if line.split(' ').any(|word| word == program));
             if !fix.deeds.iter().any(is_step) {
-                others.extend(fix_from_json(&row.get::<_, String>(0)?));
+                others.extend(fix_from_json(&row.lenient::<String>(0)?));
             }
         }
         let is_theirs =
@@ -318,7 +319,7 @@ impl Clerk<'_> {
                     Caution::about(fix).map(Caution::word),
                     at.cast_signed(),
                 ),
-                |row| row.get(0),
+                |row| row.lenient(0),
             )?;
         self.win(session, id, place, at)?;
         Ok(id)
@@ -333,7 +334,7 @@ impl Clerk<'_> {
             FIXES_MAX - 1
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let beyond = statement.query_map((cause, new.print().as_str()), |row| row.get(0))?;
+        let beyond = statement.query_map((cause, new.print().as_str()), |row| row.lenient(0))?;
         let beyond = beyond.collect::<Result<Vec<i64>, _>>()?;
         lesson_removal::remove(self.connection, &beyond)
     }
@@ -428,17 +429,17 @@ impl Clerk<'_> {
         let mut rows = statement.query((session, asked.intent_print.as_str()))?;
         let mut open = Vec::new();
         while let Some(row) = rows.next()? {
-            let Some(call) = stored_call(&row.get::<_, String>(5)?, &row.get::<_, String>(6)?) else {
+            let Some(call) = stored_call(&row.lenient::<String>(5)?, &row.lenient::<String>(6)?) else {
                 continue;
             };
             open.push(OpenFailure {
-                id: row.get(0)?,
-                cause: row.get(1)?,
-                kind: row.get::<_, String>(2)?.parse().unwrap_or(Kind::Unknown),
-                rule: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
-                title: row.get(4)?,
+                id: row.lenient(0)?,
+                cause: row.lenient(1)?,
+                kind: row.lenient::<String>(2)?.parse().unwrap_or(Kind::Unknown),
+                rule: row.lenient::<Option<String>>(3)?.unwrap_or_default(),
+                title: row.lenient(4)?,
                 call,
-                same_intent: row.get(7)?,
+                same_intent: row.lenient(7)?,
             });
         }
         Ok(open)
@@ -463,7 +464,7 @@ impl Clerk<'_> {
         let mut calls = Vec::new();
         while let Some(row) = rows.next()? {
             if !was_idle(row.get_ref(2)?.as_str()?) {
-                calls.extend(stored_call(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?));
+                calls.extend(stored_call(&row.lenient::<String>(0)?, &row.lenient::<String>(1)?));
             }
         }
         Ok(calls)

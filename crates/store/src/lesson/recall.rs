@@ -8,6 +8,7 @@ use super::{Known, ShownOutcome};
 use crate::entry::{Asked, Finding, Hears};
 use crate::event::EventType;
 use crate::record::Clerk;
+use crate::rows::Lenient;
 
 /// After so long a silence a session is over.
 const OVER_MS: u64 = 60 * 60 * 1000;
@@ -88,7 +89,7 @@ impl Clerk<'_> {
         let met: u32 = self
             .connection
             .prepare_cached("SELECT ifnull(max(count), 1) FROM problem WHERE cause = ?1")?
-            .query_row([cause], |row| row.get(0))?;
+            .query_row([cause], |row| row.lenient(0))?;
         let lang: Lang = self.bench.lang;
         Ok(words::told(&lesson.fix, &lesson.record, met, at, lang))
     }
@@ -103,7 +104,8 @@ impl Clerk<'_> {
              RETURNING session, outcome = 'given_up'";
         let mut statement = self.connection.prepare_cached(sql)?;
         let before = at.saturating_sub(OVER_MS).cast_signed();
-        let closed = statement.query_map((lesson.id, here, before), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let closed =
+            statement.query_map((lesson.id, here, before), |row| Ok((row.lenient(0)?, row.lenient(1)?)))?;
         for (session, is_lost) in closed.collect::<Result<Vec<(i64, bool)>, _>>()? {
             if is_lost {
                 self.connection
@@ -184,12 +186,12 @@ impl Clerk<'_> {
     fn shown_with(&self, session: i64, lesson: i64, became: &str) -> Result<Option<i64>, rusqlite::Error> {
         use rusqlite::OptionalExtension;
         let sql = format!("SELECT call FROM lesson_shown WHERE session = ?1 AND lesson = ?2 AND {became}");
-        self.connection.prepare_cached(&sql)?.query_row((session, lesson), |row| row.get(0)).optional()
+        self.connection.prepare_cached(&sql)?.query_row((session, lesson), |row| row.lenient(0)).optional()
     }
 
     fn was_shown(&self, session: i64, lesson: i64) -> Result<bool, rusqlite::Error> {
         self.connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM lesson_shown WHERE session = ?1 AND lesson = ?2)")?
-            .query_row((session, lesson), |row| row.get(0))
+            .query_row((session, lesson), |row| row.lenient(0))
     }
 }

@@ -5,7 +5,11 @@ const HOURS: u64 = 3_600_000;
 const DAYS: u64 = 24 * HOURS;
 const NOW: u64 = 20_000 * DAYS;
 
+/// Expires rows in a store whose clock went on without a break.
 fn expire(sample: &mut Sample, retention: &Retention) -> Removed {
+    if sample.number("SELECT count(*) FROM session WHERE name = 'day-0'") == 0 {
+        sample.went_on_until(NOW);
+    }
     sample.store.expire(retention, NOW, &mut |_| true).unwrap()
 }
 
@@ -18,6 +22,7 @@ fn what_is_older_than_its_limit_goes_and_takes_its_problem_along() {
     sample.failed(2, 1, NOW - 300 * DAYS, "stays", "x");
     sample.failed(3, 2, NOW - 40 * DAYS, "stays", "x");
     sample.event(NOW - 10 * DAYS, "progress", "tool:end", Some(2), Some(3), "");
+    sample.went_on_until(NOW);
     let would = sample.store.expirable(&Retention::default(), NOW).unwrap();
     let removed = expire(&mut sample, &Retention::default());
     assert_eq!(
@@ -65,6 +70,7 @@ fn no_slice_is_larger_than_promised_and_whoever_has_no_time_left_stops() {
     for _ in 0..450 {
         sample.event(1, "progress", "tool:end", None, None, "");
     }
+    sample.went_on_until(NOW);
     let mut steps = Vec::new();
     let removed = sample.store.expire(&Retention::default(), NOW, &mut |so_far| {
         steps.push(so_far.events);
@@ -123,9 +129,49 @@ fn old_copies_go_and_the_newest_stays_however_old() {
         let name = format!("timeline-format1-{}.db", NOW - age * DAYS);
         fs::write(sample.root.backups().join(name), "x").unwrap();
     }
+    sample.went_on_until(NOW);
     let expire = || sample.store.expire_copies(&Retention::default(), NOW).unwrap();
     let would = sample.store.expirable_copies(&Retention::default(), NOW).unwrap();
     assert_eq!((would.len(), expire()), (3, would));
     assert_eq!(expire(), Vec::<PathBuf>::new());
     assert_eq!(fs::read_dir(sample.root.backups()).unwrap().count(), 1);
+}
+
+/// Rows as an ordinary store has them: events and calls of the last 25 days, up to a moment ago.
+fn in_use() -> Sample {
+    let sample = Sample::made_at(NOW - 400 * DAYS);
+    let session = sample.session("s", NOW);
+    for (id, hours) in (1..).zip((0..25 * 24_u64).rev()) {
+        sample.succeeded(id, session, NOW - hours * HOURS);
+        sample.event(NOW - hours * HOURS, "progress", "tool:end", Some(session), None, "");
+    }
+    sample
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_for_a_moment_empties_nothing() {
+    for jump in [DAYS, 40 * DAYS, 8 * 365 * DAYS] {
+        let mut sample = in_use();
+        // Something is recorded under the wrong clock, too.
+        sample.event(NOW + jump, "progress", "tool:end", Some(1), None, "");
+        sample.sql(&format!("UPDATE session SET last_at = {}", NOW + jump));
+        let removed = sample.store.expire(&Retention::default(), NOW + jump, &mut |_| true).unwrap();
+        assert_eq!(removed, Removed::default(), "{jump}");
+        let removed = sample.store.expire(&Retention::default(), NOW + 1, &mut |_| true).unwrap();
+        assert_eq!(removed, Removed::default(), "{jump}");
+    }
+}
+
+#[test]
+fn after_a_long_pause_what_is_old_goes_once_the_clock_has_gone_on_for_a_while() {
+    let mut sample = in_use();
+    let back = NOW + 60 * DAYS;
+    let expire = |sample: &mut Sample, now| {
+        sample.event(now, "progress", "tool:end", Some(1), None, "");
+        sample.store.expire(&Retention::default(), now, &mut |_| true).unwrap().events
+    };
+    assert_eq!(expire(&mut sample, back), 0);
+    let gone: Vec<u64> = (1..=9).map(|day| expire(&mut sample, back + day * DAYS)).collect();
+    assert_eq!(gone.iter().sum::<u64>(), 25 * 24, "{gone:?}");
+    assert!(gone[..7].iter().all(|gone| *gone < 200), "{gone:?}");
 }

@@ -212,6 +212,7 @@ pub(crate) fn by_person(who: Who, which: Which, ruling: Ruling) -> Entry {
 pub(crate) fn kept(answer: &Answer) -> &'static str {
     match answer.kept {
         Kept::Stored => "stored",
+        Kept::Recorded => "recorded",
         Kept::Spooled { .. } => "spooled",
         Kept::Lost { .. } => "lost",
     }

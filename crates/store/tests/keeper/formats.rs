@@ -33,7 +33,7 @@ fn a_store_of_every_released_format_opens_and_goes_on() {
         assert!(found < format(&new) || tables(&cellar) == tables(&new), "{file:?} is to be written anew");
         let before = (cellar.calls().len(), cellar.events().len());
         assert!(before.0 > 20 && before.1 > before.0, "{file:?}: {before:?}");
-        assert_eq!(kept(&cellar.before("later", "ls")), "stored", "{file:?}");
+        assert_eq!(kept(&cellar.before("later", "ls")), "recorded", "{file:?}");
         assert_eq!((cellar.calls().len(), cellar.events().len()), (before.0 + 1, before.1 + 1));
         assert_eq!(tables(&cellar), tables(&new), "{file:?}");
         // What it learnt is told, where it could learn.

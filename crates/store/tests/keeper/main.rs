@@ -144,7 +144,7 @@ fn an_entry_waits_in_the_spool_while_the_database_is_held_and_is_taken_in_once()
     });
     assert_eq!(answers.each_ref().map(kept), ["spooled"; 3]);
     assert_eq!(cellar.calls(), ["a executing 1 -"]);
-    assert_eq!(kept(&cellar.before("c", "ls")), "stored");
+    assert_eq!(kept(&cellar.before("c", "ls")), "recorded");
     assert_eq!(cellar.calls(), ["a completed 1 -", "b failed 1 command_not_found", "c executing 1 -"]);
     assert_eq!(fs::read(cellar.spool()).unwrap(), b"");
     // What waited also counts for the ladder.
@@ -217,7 +217,7 @@ fn a_damaged_database_is_set_aside_and_kept() {
     let mut content = fs::read(&path).unwrap();
     content[..64].fill(0xAA);
     fs::write(&path, &content).unwrap();
-    assert_eq!(kept(&cellar.before("b", "ls")), "stored");
+    assert_eq!(kept(&cellar.before("b", "ls")), "recorded");
     assert_eq!(cellar.events(), ["own_fault", "tool:start"]);
     let aside: Vec<_> = fs::read_dir(cellar.root().join("damaged")).unwrap().flatten().collect();
     let [folder] = &aside[..] else { panic!("{aside:?}") };
@@ -229,7 +229,7 @@ fn an_empty_file_in_the_place_of_the_database_is_set_aside_as_well() {
     let mut cellar = Cellar::empty();
     fs::create_dir(cellar.root()).unwrap();
     fs::write(cellar.root().join("timeline.db"), "").unwrap();
-    assert_eq!(kept(&cellar.before("a", "ls")), "stored");
+    assert_eq!(kept(&cellar.before("a", "ls")), "recorded");
     assert_eq!(cellar.events(), ["own_fault", "tool:start"]);
 }
 
@@ -386,12 +386,12 @@ fn a_keeper_notices_that_its_database_was_moved_away() {
     let cellar = Cellar::empty();
     cellar.keeper(|keeper| {
         let first = Entry::Asked(Box::new(cellar.asked("a", "make")));
-        assert_eq!(kept(&keeper.keep(&first, NOW)), "stored");
+        assert_eq!(kept(&keeper.keep(&first, NOW)), "recorded");
         for part in ["timeline.db", "timeline.db-wal", "timeline.db-shm"] {
             fs::rename(cellar.root().join(part), cellar.folder.path().join(part)).unwrap();
         }
         let second = Entry::Asked(Box::new(cellar.asked("b", "ls")));
-        assert_eq!(kept(&keeper.keep(&second, NOW)), "stored");
+        assert_eq!(kept(&keeper.keep(&second, NOW)), "recorded");
     });
     assert_eq!(cellar.calls(), ["b executing 1 -"]);
 }
@@ -560,7 +560,7 @@ fn a_folder_that_is_not_ours_alone_is_closed_or_refused() {
     let mut cellar = Cellar::empty();
     fs::create_dir(cellar.root()).unwrap();
     fs::set_permissions(cellar.root(), fs::Permissions::from_mode(0o777)).unwrap();
-    assert_eq!(kept(&cellar.before("a", "ls")), "stored");
+    assert_eq!(kept(&cellar.before("a", "ls")), "recorded");
     assert_eq!(fs::metadata(cellar.root()).unwrap().permissions().mode() & 0o777, 0o700);
     fs::set_permissions(cellar.root().join("timeline.db"), fs::Permissions::from_mode(0o666)).unwrap();
     cellar.before("b", "ls");

@@ -71,7 +71,7 @@ fn what_happens_to_a_server_stands_in_the_timeline_of_its_session_also_when_it_w
         notes.iter().map(|note| kept(&cellar.keep(note))).collect()
     };
     let mut cellar = Cellar::empty();
-    assert_eq!(keep_all(&mut cellar), ["stored"; 9]);
+    assert_eq!(keep_all(&mut cellar), ["recorded"; 9]);
     assert_eq!(told(&cellar), expected);
 
     let mut cellar = Cellar::empty();

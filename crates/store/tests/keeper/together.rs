@@ -62,7 +62,7 @@ fn one_entry_that_the_tables_refuse_does_not_take_the_others_along() {
         )
         .unwrap();
     let answers = together(&mut cellar);
-    let mut expected = ["stored"; 8];
+    let mut expected = ["recorded"; 8];
     (expected[5], expected[6]) = ("spooled", "spooled");
     assert_eq!(answers.iter().map(kept).collect::<Vec<_>>(), expected);
     let without = ["first executing 1 -", "a completed 1 -", "b failed 1 command_not_found", "c denied 2 -"];

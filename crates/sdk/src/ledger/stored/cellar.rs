@@ -263,7 +263,7 @@ impl Cellar {
                         witnesses.iter().map(|one| one.as_ref().map(|one| one as &dyn Advocate)).collect();
                     let answers = keeper.keep_together(&batch.entries, &advocates, now());
                     drop(witnesses);
-                    let is_well = answers.iter().all(|answer| answer.kept == Kept::Stored);
+                    let is_well = answers.iter().all(|answer| answer.kept.is_in_database());
                     keeper.wait_at_most(if is_well { patience } else { impatient });
                     for (answer, from) in answers.iter().zip(&batch.from) {
                         if let (Some(number), Some(call)) = (answer.said.call, from.call()) {
@@ -316,7 +316,7 @@ impl Cellar {
 
     /// Tells whoever waits what is said, and notes what that means for those who need not wait.
     fn answer(&self, keeper: &Keeper<'_>, answer: Answer, from: Giver) {
-        let is_well = answer.kept == Kept::Stored;
+        let is_well = answer.kept.is_in_database();
         let said = &answer.said;
         let is_silent = said.text.is_none()
             && said.sealed.is_empty()
