@@ -4,18 +4,18 @@ use serde_json::json;
 use unstuck_judge::{Call, Observation, Outcome};
 
 /// Stands between the parts; no program prints it.
-pub(crate) const SEPARATOR: u8 = 0x1e;
+pub const SEPARATOR: u8 = 0x1e;
 const HEAD: usize = 8;
 
 /// A failed call, and into which pieces its output is cut.
-pub(crate) struct Case<'a> {
+pub struct Case<'a> {
     head: [u8; HEAD],
     parts: [&'a [u8]; 4],
 }
 
 impl<'a> Case<'a> {
     /// Reads any bytes as a case; what is missing is empty.
-    pub(crate) fn decode(data: &'a [u8]) -> Case<'a> {
+    pub fn decode(data: &'a [u8]) -> Case<'a> {
         let (start, body) = data.split_at(data.len().min(HEAD));
         let mut head = [0; HEAD];
         head[..start.len()].copy_from_slice(start);
@@ -24,7 +24,7 @@ impl<'a> Case<'a> {
     }
 
     /// Writes a case so that `decode` reads it.
-    pub(crate) fn encode(exit: u8, command: &str, stdout: &str, stderr: &str, merged: &str) -> Vec<u8> {
+    pub fn encode(exit: u8, command: &str, stdout: &str, stderr: &str, merged: &str) -> Vec<u8> {
         let head = [0, exit, 0, 0, 7, 64, 1, 0];
         let mut bytes = head.to_vec();
         for (index, part) in [command, stdout, stderr, merged].into_iter().enumerate() {
@@ -36,7 +36,8 @@ impl<'a> Case<'a> {
         bytes
     }
 
-    pub(crate) fn observation(&self) -> Observation {
+    /// The failed call that it stands for.
+    pub fn observation(&self) -> Observation {
         let [ending, code, status, ..] = self.head;
         let outcome = match ending % 10 {
             0 => Outcome::Exited { code: i32::from(code) },
@@ -65,7 +66,7 @@ impl<'a> Case<'a> {
     }
 
     /// Cuts bytes into pieces whose lengths follow the head; an empty piece now and then is part of it.
-    pub(crate) fn pieces<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
+    pub fn pieces<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
         let lengths = [self.head[4], self.head[5], self.head[6], self.head[7]].map(usize::from);
         let mut rest = bytes;
         let mut turn = 0;
@@ -76,30 +77,5 @@ impl<'a> Case<'a> {
             let piece = rest.split_off(..length)?;
             (!piece.is_empty() || !rest.is_empty()).then_some(piece)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_add_up_to_the_whole() {
-        let case = Case::decode(&[0, 1, 0, 0, 3, 0, 2, 0]);
-        let pieces: Vec<&[u8]> = case.pieces(b"hello, world").collect();
-        assert_eq!(pieces.concat(), b"hello, world");
-        assert!(pieces.iter().any(|piece| piece.is_empty()) && pieces.len() > 4, "{pieces:?}");
-    }
-
-    #[test]
-    fn what_was_written_is_read_again() {
-        let bytes = Case::encode(1, "ls x", "out", "err", "");
-        let observation = Case::decode(&bytes).observation();
-        assert_eq!(observation.call, Call::shell("ls x"));
-        assert_eq!(
-            (&*observation.stdout, &*observation.stderr, &*observation.merged),
-            (&b"out"[..], &b"err"[..], &b""[..])
-        );
-        assert_eq!(observation.outcome, Outcome::Exited { code: 1 });
     }
 }

@@ -3,14 +3,22 @@
 //! Each target is a plain function that panics where something does not hold, so that any fuzzer can drive it, and the
 //! seeds run through it as ordinary tests.
 
-mod case;
+pub mod case;
+mod cautions;
 pub mod planted;
+mod safe;
+mod schema;
 pub mod seeds;
+mod settings;
 
 use std::sync::LazyLock;
 
 use case::Case;
+pub use cautions::cautions;
+pub use safe::safe;
+pub use schema::schema;
 use serde_json::{Map, Value, json};
+pub use settings::settings;
 use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::shell::Script;
 use unstuck_judge::{Call, Rules, fingerprint, nature};
@@ -26,7 +34,7 @@ use unstuck_wire::{failure, recorded};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 13] = [
     ("diagnose", diagnose),
     ("fingerprints", fingerprints),
     ("shell", shell),
@@ -36,6 +44,10 @@ pub const TARGETS: [Target; 9] = [
     ("clean", clean),
     ("events", events),
     ("frames", frames),
+    ("cautions", cautions),
+    ("settings", settings),
+    ("safe", safe),
+    ("schema", schema),
 ];
 
 /// A regular expression is made when it is first needed; making it anew for each input would be all that is measured.

@@ -1,5 +1,6 @@
 //! Inputs to start from: real failures, real commands, real rules.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Result;
 use std::path::Path;
@@ -7,6 +8,29 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::case::Case;
+
+/// Settings in each language and layout, after the byte that says which.
+const SETTINGS: [&[u8]; 9] = [
+    b"\x00{}\n",
+    b"\x00{\"a\":1,\"hooks\":{\"Pre\":[{\"hooks\":[{\"command\":\"x\"}]}]}}",
+    b"\x00\xef\xbb\xbf{\r\n\t\"a\": 1,\r\n\t\"hooks\": {\"Post\": []}\r\n}\r\n",
+    b"\x01// top\n{\n  \"a\": 1, // one\n  /* two */ \"b\": [1, /* , */ 2] // last\n  // end\n}\n",
+    b"\x02{\n  \"a\": [1, 2,],\n  \"hooks\": {\n    // mine\n    \"Pre\": [{\"x\": 1},],\n  },\n}",
+    b"\x04{\"version\": 1, \"hooks\": {\"Pre\": [{\"command\": \"theirs\"}]}}",
+    b"\x05/* a */ {\"hooks\": /* b */ {\"Pre\" /* c */ : [ /* d */ ] /* e */ } /* f */ } // g",
+    b"\x00a = 1 # one\n[mcp_servers.x] # two\ncommand = \"y\"\nargs = [\"z\", ]\n",
+    b"\x00# only\r\n[[hooks]]\r\nevent = 'a'\r\n",
+];
+
+/// Schemas, each with arguments.
+const SCHEMAS: [&str; 6] = [
+    r##"[{"type":"object","properties":{"path":{"type":"string"},"lines":{"type":"integer","minimum":1}},"required":["path"]},{"path":"a"},{"path":1,"lines":"3"},{}]"##,
+    r##"[{"anyOf":[{"type":"integer"},{"type":"array","items":{"$ref":"#"},"minItems":1}]},3,[[1],["2"]],"3"]"##,
+    r##"[{"$defs":{"p":{"enum":["a","B",null]}},"properties":{"x":{"$ref":"#/$defs/p"}},"additionalProperties":false},{"x":"A"},{"y":1}]"##,
+    r##"[{"oneOf":[{"required":["a"]},{"required":["b"]}],"patternProperties":{"^p":{"type":"boolean"}}},{"a":1,"p":"true"},{"a":1,"b":2}]"##,
+    r##"[{"type":"string","pattern":"^(a+)+$","format":"uint32"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaab"]"##,
+    r##"[{"if":{"properties":{"k":{"const":1}}},"then":{"required":["l"]},"else":{"not":{"required":["m"]}}},{"k":1},{"m":0},"{\"k\":1}"]"##,
+];
 
 /// Something to start a target from.
 pub struct Seed {
@@ -27,6 +51,13 @@ pub fn of_project(root: &Path) -> Result<Vec<Seed>> {
     for entry in fs::read_dir(root.join("rules"))? {
         seeds.extend(of_rules(&fs::read_to_string(entry?.path())?));
     }
+    let bundled = |target: &'static str| move |bytes: &&[u8]| Seed { target, bytes: bytes.to_vec() };
+    seeds.extend(SETTINGS.iter().map(bundled("settings")));
+    seeds.extend(SCHEMAS.iter().map(|text| Seed { target: "schema", bytes: text.as_bytes().to_vec() }));
+    seeds.extend(unstuck_vault::fuzzed::samples().into_iter().map(|bytes| Seed { target: "safe", bytes }));
+    let known = seeds.len();
+    let mut met = HashSet::with_capacity(known);
+    seeds.retain(|seed| met.insert((seed.target, seed.bytes.clone())));
     Ok(seeds)
 }
 
@@ -41,6 +72,7 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
         [
             Seed { target: "fingerprints", bytes: diagnose.clone() },
             Seed { target: "diagnose", bytes: diagnose },
+            Seed { target: "cautions", bytes: format!("{command}\u{1e}sudo {command}").into_bytes() },
             Seed { target: "shell", bytes: command.into_bytes() },
             Seed {
                 target: "clean",

@@ -54,6 +54,11 @@ mod walk;
 mod watch;
 mod wish;
 
+/// What a fuzzer hands bytes to; no part of the interface.
+#[cfg(feature = "_fuzzed")]
+#[doc(hidden)]
+pub mod fuzzed;
+
 pub use error::VaultError;
 pub use restored::{Change, Difference, Held, Kept, KeptBecause, Restored};
 pub use retention::{Cause, Checked, Collected, Damage, Gone, Retention};
