@@ -4,6 +4,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use crate::plain;
+
 const SILENT_FOR: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(200);
 

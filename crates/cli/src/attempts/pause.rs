@@ -9,6 +9,7 @@ use unstuck_judge::retry::{LimitFactor, Seen};
 use unstuck_wire::report::Report;
 
 use super::{Aloud, spoken};
+use crate::plain;
 use crate::ui::Ui;
 
 /// How often the line on a terminal is written anew.

@@ -1,7 +1,7 @@
 //! Answers in our own format: one line for each payload, with everything there is to say.
 
 use unstuck_judge::ladder::Rung;
-use unstuck_store::{Kept, Mode, Retry, Stance};
+use unstuck_store::{Mode, Retry, Stance};
 use unstuck_wire::hook::generic::{WireAnswer, WireRetryAdvice};
 use unstuck_wire::hook::{Happened, Host, Letter, Reply};
 use unstuck_wire::time;

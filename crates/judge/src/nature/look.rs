@@ -81,9 +81,9 @@ fn command_seems(command: &Command) -> bool {
         && !command.redirections.iter().any(Redirection::writes_file)
         && !matches!(program, "tee" | "alias")
         && limits(command).is_none_or(|limits| is_within(command, &limits))
-        && !(looks && !is_plainly_called(command))
-        && !(looks && !known.filter && !known.checks && limits(command).is_none() && has_changing_verb())
-        && !(SET_BY_A_WORD.contains(&program) && sets())
+        && (!looks || is_plainly_called(command))
+        && (!looks || known.filter || known.checks || limits(command).is_some() || !has_changing_verb())
+        && (!SET_BY_A_WORD.contains(&program) || !sets())
         && !command
             .args()
             .iter()

@@ -219,7 +219,7 @@ impl Stored {
         let (Answer { said, .. }, remembered) =
             Box::pin(self.keep(Entry::Ended(Box::new(ended)), &call)).await;
         let retry = match &remembered {
-            Remembered::Stored => said.retry,
+            Remembered::Recorded => said.retry,
             // What waits in the queue will still be decided, and told of.
             Remembered::Unanswered => without_memory.map(|(retry, _)| retry),
             Remembered::Spooled { .. } | Remembered::Lost { .. } => {
@@ -383,7 +383,7 @@ impl Stored {
         };
         let request = Request::Hand(handed, Arc::clone(call));
         match self.way().and_then(|way| way.requests.send((request, place)).map_err(|_| gone())) {
-            Ok(()) => Remembered::Stored,
+            Ok(()) => Remembered::Recorded,
             Err(why) => Remembered::Lost { why },
         }
     }

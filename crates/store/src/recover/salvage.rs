@@ -167,11 +167,7 @@ impl Salvage {
             let Some(cell) = cells::cell(&self.pages, page, start, sort, index) else { continue };
             let has_number = sort == Sort::Rows;
             let name = match table {
-                Some(table) => self.shapes[table]
-                    .has_numbers
-                    .then_some(has_number)
-                    .unwrap_or(!has_number)
-                    .then(|| table.to_owned()),
+                Some(table) => (self.shapes[table].has_numbers == has_number).then(|| table.to_owned()),
                 None => self.looks_like(&cell, has_number),
             };
             let Some(name) = name else { continue };

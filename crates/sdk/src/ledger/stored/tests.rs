@@ -324,7 +324,7 @@ async fn a_file_that_is_no_database_is_set_aside_and_the_call_is_kept_and_told_o
     fs::create_dir(&path).unwrap();
     fs::write(path.join("timeline.db"), "this is no database".repeat(500)).unwrap();
     let (ledger, heard) = open(&path);
-    assert_eq!(through(&ledger, "a").await.1, Remembered::Stored);
+    assert_eq!(through(&ledger, "a").await.1, Remembered::Recorded);
     assert!(ledger.close(PATIENCE).await);
     assert_eq!(kinds(&heard)[..2], ["own_fault", "tool:start"]);
 }
@@ -383,7 +383,7 @@ async fn a_store_that_hangs_costs_its_patience_once_and_then_hardly_anything() {
     assert!(took < SLACK, "{took:?}");
     drop(release);
     assert!(ledger.flush(Duration::from_secs(20)).await);
-    assert_eq!(through(&ledger, "c").await.1, Remembered::Stored);
+    assert_eq!(through(&ledger, "c").await.1, Remembered::Recorded);
     assert_eq!(
         calls(&folder.path().join("state")),
         ["a lookup failed network", "b lookup failed network", "c lookup failed network"]
@@ -410,7 +410,7 @@ async fn a_queue_that_is_full_keeps_nobody_waiting_for_ever() {
     assert!(begun.elapsed() < 4 * PATIENCE + SLACK, "{:?}", begun.elapsed());
     drop(hangs);
     assert!(ledger.flush(Duration::from_secs(60)).await);
-    assert_eq!(through(&ledger, "b").await.1, Remembered::Stored);
+    assert_eq!(through(&ledger, "b").await.1, Remembered::Recorded);
 }
 
 #[tokio::test]
