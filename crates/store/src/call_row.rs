@@ -439,10 +439,9 @@ impl Clerk<'_> {
             verdict: finding.map_or("", |finding| &*finding.verdict),
         };
         match found.written {
-            Written::Yes => Record::ended(&part),
-            Written::Late | Written::Not { .. } => {
-                Record::whole(&asked_part(asked, found.asked_at.cast_signed()), &part)
-            }
+            // Its beginning is told by an event of its own.
+            Written::Yes | Written::Not { .. } => Record::ended(&part),
+            Written::Late => Record::whole(&asked_part(asked, found.asked_at.cast_signed()), &part),
         }
     }
 

@@ -251,7 +251,7 @@ fn what_is_asked_for_as_it_went_well_needs_no_suggestion() {
         cellar.runs(session, "cd web && npm test", 0, "");
     }
     let (what, text) = cellar.asks("three", "npm test", Stands::Unsaid);
-    assert!(text.contains("`cd web && npm test` instead of `npm test`"), "{what} {text}");
+    assert!(text.contains("⟦cd web && npm test⟧ instead of `npm test`"), "{what} {text}");
     assert_eq!(cellar.asks("four", "cd web && npm test", Stands::Unsaid).0, "silent");
 }
 

@@ -288,11 +288,13 @@ async fn a_killed_process_leaves_calls_that_the_next_one_tells_the_truth_about()
     );
 }
 
-/// The same call in a session of its own, so that nothing is known of it.
+/// A call in a session of its own that asks a host of its own, so that nothing is known of it.
 fn unheard_of(id: &str) -> Opening {
     let mut opening = opening(id, 1);
-    Arc::make_mut(&mut opening.call).session = id.into();
-    opening
+    let call = Arc::new(Call::new("lookup", json!({ "url": format!("https://{id}.example") })));
+    let info = Arc::make_mut(&mut opening.call);
+    (info.session, info.call) = (id.into(), Arc::clone(&call));
+    Opening { compared: call, ..opening }
 }
 
 /// A call goes through a store that may be of no use; returns how long it took, and what became of it.
