@@ -15,6 +15,7 @@ use crate::cellar;
 use crate::exit::CommandError;
 use crate::http::trusting_what_the_machine_trusts;
 use crate::lines;
+use crate::program_file::on_path;
 
 /// How long a program may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
@@ -120,7 +121,8 @@ pub(crate) fn deliver(
 
 fn run(program: &str, args: &[String], line: String) -> Result<(), String> {
     let mut printed = Vec::new();
-    let job = Job::new(program, args).with_input(line).capture_only().timeout(COMMAND_LIMIT);
+    let Some(file) = on_path(program) else { return Err(format!("there is no program called {program}")) };
+    let job = Job::new(file, args).with_input(line).capture_only().timeout(COMMAND_LIMIT);
     let run = job.run(|stream, bytes| {
         if stream == Stream::Stderr {
             printed.extend_from_slice(bytes);

@@ -9,6 +9,15 @@ pub(crate) fn search_path() -> Vec<PathBuf> {
     env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
 }
 
+/// Returns the file that a name from the settings means, never one that depends on where one stands: hooks work in repositories of
+/// others. A name with a folder is taken as it is.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    if cfg!(not(unix)) || name.contains('/') || env::var_os("PATH").is_none() {
+        return Some(PathBuf::from(name));
+    }
+    first_in(&search_path(), name)
+}
+
 /// The program of this name in the first folder that has one.
 pub(crate) fn first_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
     folders.iter().map(|folder| folder.join(name)).find(|file| is_program(file))

@@ -6,7 +6,7 @@ use unstuck_wire::hook::Host;
 
 use super::agent::{Agent, Carrier, Event, event_names};
 use super::change::{Change, Plan};
-use super::command_line::{command_line, program_of};
+use super::command_line::{command_line, is_noted, program_of};
 use super::opencode;
 use super::version::Reported;
 use crate::editing::{
@@ -222,8 +222,7 @@ impl Installation {
 
     /// Is this a line that we wrote, now or earlier?
     fn is_ours(&self, line: &str, known: Option<&Written>) -> bool {
-        program_of(line, self.agent.host).is_some()
-            || known.is_some_and(|known| known.commands.iter().any(|each| each == line))
+        is_noted(line, known) || program_of(line, self.agent.host, known).is_some()
     }
 
     fn is_our_plugin(&self, bytes: &[u8], known: Option<&Written>) -> bool {

@@ -40,6 +40,30 @@ impl OwnProgram {
     }
 }
 
+/// Returns whether a path leads to the very file that runs now, whatever its name.
+pub(crate) fn is_this_program(path: &Path) -> bool {
+    path.is_absolute() && env::current_exe().is_ok_and(|own| is_same_file(path, &own))
+}
+
+#[cfg(unix)]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let name = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    name(one).is_some_and(|one| name(other) == Some(one))
+}
+
+#[cfg(not(unix))]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
+/// Returns whether a program bears our name, with a version or a platform behind it (`unstuck-0.1.0`) or without.
+pub(crate) fn is_named_like_us(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let rest = name.strip_prefix("unstuck");
+    rest.is_some_and(|rest| !rest.starts_with(|sign: char| sign.is_alphanumeric()))
+}
+
 fn is_profile(folder: &str) -> bool {
     matches!(folder, "debug" | "release") || folder.contains("-unknown-") || folder.contains("-apple-")
 }
@@ -47,6 +71,38 @@ fn is_profile(folder: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_of_ours_may_have_a_version_behind_it() {
+        for (name, expected) in [
+            ("unstuck", true),
+            ("unstuck-0.1.0", true),
+            ("unstuck_linux", true),
+            ("unstuck.exe", true),
+            ("unstuckable", false),
+            ("unstuck2", false),
+            ("my-unstuck", false),
+            ("u", false),
+        ] {
+            assert_eq!(is_named_like_us(&Path::new("/opt").join(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn this_program_is_known_under_every_name() {
+        let own = env::current_exe().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_this_program(&own));
+        fs::write(folder.path().join("unstuck"), "#!/bin/sh\n").unwrap();
+        assert!(!is_this_program(&folder.path().join("unstuck")));
+        assert!(!is_this_program(Path::new("unstuck")));
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("u");
+            std::os::unix::fs::symlink(&own, &link).unwrap();
+            assert!(is_this_program(&link));
+        }
+    }
 
     #[track_caller]
     fn check(path: &str, expected: Option<&str>) {

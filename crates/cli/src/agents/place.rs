@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unstuck_wire::hook::Host;
 
 use super::agent::{Agent, Home};
-use super::version::{self, Reported};
+use super::version::{self, Reported, Why};
 use crate::program_file::{first_in, search_path};
 
 /// For whom an agent is to call us.
@@ -124,7 +124,21 @@ impl Places {
 
     /// Asks an agent for its version.
     pub(crate) fn version(&self, agent: &Agent) -> Reported {
-        self.program(agent).map_or(Reported::NotFound, |program| version::ask(&program))
+        match self.program(agent) {
+            None => Reported::NotFound,
+            Some(program) if self.is_of_project(&program) => Reported::Unreadable(Why::InProject),
+            Some(program) => version::ask(&program),
+        }
+    }
+
+    /// Returns whether a program lies in the project, where whoever wrote the project may have put it. A home is no project.
+    fn is_of_project(&self, program: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let Some(project) = self.project.as_deref().map(real) else { return false };
+        let is_home = self.home.as_deref().is_some_and(|home| real(home).starts_with(&project));
+        // The folder it was found in counts, and so does what a link there leads to.
+        let folder = real(program.parent().unwrap_or(program));
+        !is_home && (folder.starts_with(&project) || real(program).starts_with(&project))
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) enum Reported {
 pub(crate) enum Why {
     /// There is no program to ask.
     NoProgram,
+    /// It lies in the project, and nothing is started there.
+    InProject,
     /// It ended well and said nothing like a version.
     NoVersion,
     Exited(i32),
@@ -53,6 +55,8 @@ impl Why {
         match (self, lang) {
             (Why::NoProgram, Lang::En) => "there is no such program".to_owned(),
             (Why::NoProgram, Lang::Zh) => "没有这个程序".to_owned(),
+            (Why::InProject, Lang::En) => "it lies in this project, so it was not started".to_owned(),
+            (Why::InProject, Lang::Zh) => "它位于此项目中，因此未启动".to_owned(),
             (Why::NoVersion, Lang::En) => "it said no version".to_owned(),
             (Why::NoVersion, Lang::Zh) => "它没有说出版本".to_owned(),
             (Why::Exited(code), Lang::En) => format!("exit code {code}"),

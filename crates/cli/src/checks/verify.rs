@@ -10,6 +10,8 @@ use unstuck_judge::{Lang, telling_line};
 use crate::attempts::{CheckResult, Checked};
 use crate::plain;
 
+/// The shell. PATH could lead to a file of the project that is called so.
+const SHELL: &str = if cfg!(unix) { "/bin/sh" } else { "sh" };
 /// So much of the end of what it printed is kept.
 const TAIL: usize = 4 * 1024;
 /// So many of its last lines are shown.
@@ -53,7 +55,7 @@ pub(super) fn run(
         let result = CheckResult::Failed { found: found.to_owned() };
         return Checked { check, result, took: Duration::ZERO };
     }
-    let mut job = Job::new("sh", ["-c", command]).without_input().capture_only().timeout(limit);
+    let mut job = Job::new(SHELL, ["-c", command]).without_input().capture_only().timeout(limit);
     for (name, value) in variables {
         job = job.with_variable(name, value);
     }

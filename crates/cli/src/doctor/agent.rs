@@ -13,16 +13,14 @@ use super::entries::{self, Entry};
 use super::heard::Registered;
 use super::trust::{self, Trust};
 use crate::agents::{
-    Agent, Change, Installation, LONGEST_WAIT, Limit, Places, Reported, Scope, active_plugin, switched_off,
+    Agent, Change, Installation, LONGEST_WAIT, Limit, Places, Reported, Scope, active_plugin, command_line,
+    is_noted, is_this_program, switched_off,
 };
-use crate::editing::Ledger;
+use crate::editing::{Ledger, Written};
 use crate::plain;
 use crate::post::TO_SAY_SO;
 use crate::program_file::{first_in, is_program, search_path};
 use crate::settings::Protect;
-
-/// The line of our plugin for Claude Code, which finds the program on PATH.
-const PLUGIN_LINE: &str = "unstuck hook claude 2>/dev/null || :";
 
 /// A file in which entries of ours stand.
 struct Connected {
@@ -46,7 +44,8 @@ impl Doctor<'_> {
         if connected.is_empty() && plugin.is_none() {
             return self.not_connected(places, agent, ledger);
         }
-        let finds_us = first_in(&search_path(), "unstuck").is_some();
+        let on_path = first_in(&search_path(), "unstuck");
+        let finds_us = on_path.is_some();
         if let Some(file) = plugin.as_ref().filter(|_| !finds_us) {
             let what = self.say(
                 format!("the plugin ({}) finds no `unstuck` on PATH and does nothing", shown(file)),
@@ -86,10 +85,21 @@ impl Doctor<'_> {
         let mut lines = BTreeSet::new();
         for connected in &connected {
             self.look_at_entries(places, agent, connected, &version, ledger);
-            lines.extend(connected.entries.iter().map(|entry| entry.line.clone()));
+            let all: BTreeSet<(&Path, &str)> =
+                connected.entries.iter().map(|entry| (entry.program.as_path(), &*entry.line)).collect();
+            for (program, line) in all {
+                match self.line_to_try(program, line, agent.host, known(ledger, &connected.file)) {
+                    Some(line) => drop(lines.insert(line)),
+                    None => self.not_tried(about, &connected.file, program),
+                }
+            }
         }
-        if plugin.is_some() {
-            lines.insert(PLUGIN_LINE.to_owned());
+        // The line of the plugin finds its program on PATH, where it may be any program.
+        if let (Some(file), Some(program)) = (&plugin, &on_path) {
+            match self.line_to_try(program, "", agent.host, None) {
+                Some(line) => drop(lines.insert(line)),
+                None => self.not_tried(about, file, program),
+            }
         }
         for line in lines {
             self.try_line(about, &line, agent.host, &format!("unstuck install {about}"));
@@ -100,10 +110,38 @@ impl Doctor<'_> {
         let in_plugin = plugin.iter().flat_map(|_| agent.events_of(&version).0).map(|event| event.name);
         let in_files = connected.iter().flat_map(|each| &each.entries).map(|entry| entry.event.as_str());
         let registered: BTreeSet<&str> = in_plugin.chain(in_files).collect();
-        let real = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
-        let written = connected.iter().filter_map(|each| ledger?.about(&real(&each.file)));
+        let written = connected.iter().filter_map(|each| known(ledger, &each.file));
         let since = written.map(|written| written.at_ms).max().unwrap_or_default();
         self.hold_against(about, &Registered { events: registered, since }, heard);
+    }
+
+    /// Returns what is run to see whether a line works: itself where the ledger says that we wrote it, and this program where the
+    /// line names this program. Nothing else is run: anybody can write a line that looks like ours into a repository.
+    fn line_to_try(&self, program: &Path, line: &str, host: Host, known: Option<&Written>) -> Option<String> {
+        if is_noted(line, known) && self.cellar.root().is_ok() {
+            return Some(line.to_owned());
+        }
+        let own = self.program.as_ref().filter(|_| is_this_program(program))?;
+        Some(command_line(own.to_str()?, host))
+    }
+
+    fn not_tried(&mut self, about: &str, file: &Path, program: &Path) {
+        // That it is gone is found already.
+        if !is_program(program) {
+            return;
+        }
+        let (file, program) = (shown(file), shown(program));
+        let what = self.say(
+            format!(
+                "{file} starts {program}, which is not this program, and `install` did not write that: it was not run"
+            ),
+            format!("{file} 启动 {program}，它不是本程序，也不是 `install` 写入的：未运行"),
+        );
+        let todo = self.say(
+            format!("remove that entry, or, if it is yours, run `unstuck install {about}` with that program"),
+            format!("请删除该条目；如果它是您的，请用该程序运行 `unstuck install {about}`"),
+        );
+        self.warn(about, "self_test", what, todo);
     }
 
     fn look_at_its_program(&mut self, places: &Places, agent: &Agent) -> Reported {
@@ -430,18 +468,12 @@ impl Doctor<'_> {
     }
 }
 
-fn shown(path: &Path) -> String {
-    plain::line(&path.to_string_lossy()).into_owned()
+/// What was noted of a file.
+fn known<'l>(ledger: Option<&'l Ledger>, file: &Path) -> Option<&'l Written> {
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    ledger?.about(&real)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_that_is_tried_for_the_plugin_is_the_plugins_own() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/hooks/hooks.json");
-        let plugin: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        assert_eq!(plugin["hooks"]["PostToolUse"][0]["hooks"][0]["command"], PLUGIN_LINE);
-    }
+fn shown(path: &Path) -> String {
+    plain::line(&path.to_string_lossy()).into_owned()
 }

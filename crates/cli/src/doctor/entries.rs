@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use unstuck_wire::hook::Host;
 
 use crate::agents::{Agent, Carrier, command_line, limits_of_plugin, program_of, program_of_plugin};
-use crate::editing::{Document, EditError, Layout, Ledger, read_plain};
+use crate::editing::{Document, EditError, Layout, Ledger, Written, read_plain};
 
 /// An entry of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,22 +28,22 @@ pub(super) struct Entry {
 /// Our entries in a file; none where there is no file. What the installer knows as its own is told by what it noted.
 pub(super) fn in_file(agent: &Agent, file: &Path, ledger: Option<&Ledger>) -> Result<Vec<Entry>, EditError> {
     let Ok(bytes) = read_plain(file) else { return Ok(Vec::new()) };
+    let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let known = ledger.and_then(|ledger| ledger.about(&real));
     match &agent.carrier {
         Carrier::Plugin => {
-            let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            let known = ledger.and_then(|ledger| ledger.about(&real));
             let program = program_of_plugin(&bytes, known, agent.events);
             let limits = limits_of_plugin(&bytes);
             Ok(program.map(|program| in_plugin(agent, &program, &limits)).unwrap_or_default())
         }
         Carrier::Entries { layout, dialect, .. } => {
             let value = Document::read(file, *dialect, Some(&bytes))?.value();
-            Ok(in_value(agent.host, *layout, &value))
+            Ok(in_value(agent.host, *layout, &value, known))
         }
     }
 }
 
-fn in_value(host: Host, layout: Layout, value: &Value) -> Vec<Entry> {
+fn in_value(host: Host, layout: Layout, value: &Value, known: Option<&Written>) -> Vec<Entry> {
     let mut found = Vec::new();
     let hooks = value.get("hooks").and_then(Value::as_object);
     for (event, listed) in hooks.into_iter().flatten() {
@@ -57,7 +57,7 @@ fn in_value(host: Host, layout: Layout, value: &Value) -> Vec<Entry> {
             for (second, entry) in entries.into_iter().enumerate() {
                 let matcher = group.get("matcher").and_then(Value::as_str);
                 let tools = matcher.filter(|matcher| !matches!(*matcher, "" | "*" | ".*")).map(str::to_owned);
-                let entry = ours(host, event, entry, (first, second));
+                let entry = ours(host, event, entry, (first, second), known);
                 found.extend(entry.map(|entry| Entry { tools, ..entry }));
             }
         }
@@ -65,9 +65,15 @@ fn in_value(host: Host, layout: Layout, value: &Value) -> Vec<Entry> {
     found
 }
 
-fn ours(host: Host, event: &str, entry: &Value, place: (usize, usize)) -> Option<Entry> {
+fn ours(
+    host: Host,
+    event: &str,
+    entry: &Value,
+    place: (usize, usize),
+    known: Option<&Written>,
+) -> Option<Entry> {
     let line = ["command", "bash"].iter().find_map(|key| entry.get(key)).and_then(Value::as_str)?;
-    let program = program_of(line, host)?;
+    let program = program_of(line, host, known)?;
     let number = |key: &str| entry.get(key).and_then(Value::as_f64);
     let limit = match host {
         Host::Gemini => number("timeout").map(|milliseconds| milliseconds / 1000.0),
@@ -108,7 +114,7 @@ mod tests {
             {"matcher": "*", "hooks": [{"type": "command", "command": "prettier"}]},
             {"matcher": "*", "hooks": [{"type": "command", "command": "x"}, {"type": "command", "command": ours, "timeout": 10}]},
         ], "Stop": "no list", "PostToolUse": [{"hooks": [{"command": format!("{ours} # mine")}, 5]}, null]}});
-        let found = in_value(Host::Claude, Layout::Grouped, &value);
+        let found = in_value(Host::Claude, Layout::Grouped, &value, None);
         assert_eq!(found.len(), 1);
         assert_eq!(
             (found[0].event.as_str(), found[0].limit, found[0].place),
@@ -116,7 +122,7 @@ mod tests {
         );
         assert_eq!((&found[0].program, &found[0].tools), (&PathBuf::from("/opt/unstuck"), &None));
         for odd in [json!(null), json!([]), json!({"hooks": 5}), json!({"hooks": []})] {
-            assert_eq!(in_value(Host::Claude, Layout::Grouped, &odd), []);
+            assert_eq!(in_value(Host::Claude, Layout::Grouped, &odd, None), []);
         }
     }
 
@@ -127,7 +133,7 @@ mod tests {
                 Layout::Flat => json!({"hooks": {"e": [entry]}}),
                 Layout::Grouped => json!({"hooks": {"e": [{"hooks": [entry]}]}}),
             };
-            in_value(host, layout, &value).first().and_then(|entry| entry.limit)
+            in_value(host, layout, &value, None).first().and_then(|entry| entry.limit)
         };
         let line = |host| command_line("/opt/unstuck", host);
         let gemini = json!({"command": line(Host::Gemini), "timeout": 5000});

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Deed, EditError};
+use super::found::read_plain;
 
 /// The format of the file.
 const FORMAT: u32 = 1;
@@ -84,6 +85,21 @@ pub(crate) struct Wrapped {
 }
 
 impl Written {
+    #[cfg(test)]
+    pub(crate) fn nothing_yet(file: &str, agent: &str) -> Written {
+        Written {
+            file: PathBuf::from(file),
+            agent: agent.to_owned(),
+            at_ms: 0,
+            before: Before::Nothing,
+            left: String::new(),
+            made: Vec::new(),
+            folders: Vec::new(),
+            commands: Vec::new(),
+            servers: Vec::new(),
+        }
+    }
+
     /// Is this what we left there?
     pub(crate) fn is_left(&self, bytes: &[u8]) -> bool {
         self.left == hash(bytes)
@@ -127,7 +143,7 @@ impl Ledger {
     /// Opens one of the lists to look. One that was never written is empty.
     pub(crate) fn read(state: &Path, book: Book) -> Result<Ledger, EditError> {
         let path = state.join(book.file());
-        let written = match fs::read(&path) {
+        let written = match read_plain(&path) {
             Ok(bytes) => parse(&bytes).map_err(|what| EditError::BadLedger { path: path.clone(), what })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(EditError::io(Deed::Read, &path)(error)),

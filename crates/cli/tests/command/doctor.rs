@@ -180,9 +180,18 @@ fn entries_that_somebody_changed_are_found() {
 #[test]
 fn a_line_whose_program_is_gone_is_found_dead() {
     let world = claude();
-    let text = fs::read_to_string(settings(&world)).unwrap();
-    fs::write(settings(&world), text.replace(env!("CARGO_BIN_EXE_unstuck"), "/nowhere/unstuck")).unwrap();
-    check(&world, &["claude"], "claude", "called", "error", &["/nowhere/unstuck, which is gone"]);
+    let gone = world.path("gone/unstuck");
+    fs::create_dir_all(gone.parent().unwrap()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_unstuck"), &gone).unwrap();
+    let mut installing = std::process::Command::new(&gone);
+    installing
+        .args(["install", "claude"])
+        .env_clear()
+        .env("HOME", world.path(""))
+        .current_dir(world.path(""));
+    assert!(installing.output().unwrap().status.success());
+    fs::remove_file(&gone).unwrap();
+    check(&world, &["claude"], "claude", "called", "error", &["gone/unstuck, which is gone"]);
     check(
         &world,
         &["claude"],
@@ -191,6 +200,11 @@ fn a_line_whose_program_is_gone_is_found_dead() {
         "error",
         &["it stays silent and records nothing", "run `unstuck install claude` again"],
     );
+    // A line that somebody else wrote is not run, whatever it names.
+    let text = fs::read_to_string(settings(&world)).unwrap();
+    fs::write(settings(&world), text.replace(gone.to_str().unwrap(), "/nowhere/unstuck")).unwrap();
+    check(&world, &["claude"], "claude", "called", "error", &["/nowhere/unstuck, which is gone"]);
+    assert_eq!(findings(&world, &["claude"], "claude", "self_test"), [""; 0]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod doctor;
 mod documented;
 mod export;
 mod false_alarms;
+mod foreign_programs;
 mod foresight;
 mod gc;
 mod git_snapshot;
