@@ -2,10 +2,62 @@
 //!
 //! The files in `corpus/secrets` say how secrets are made and hold none, so that no scanner takes the repository for a leak.
 
+use std::path::Path;
+use std::{fs, io};
+
+use unstuck_wire::clean::Cleaner;
+use unstuck_wire::redact::redact;
+
 /// Shapes of tokens, places for values, harmless lines.
-const SHAPES: &str = include_str!("../../corpus/secrets/shapes.txt");
-const PLACES: &str = include_str!("../../corpus/secrets/places.txt");
-const HARMLESS: &str = include_str!("../../corpus/secrets/harmless.txt");
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    shapes: String,
+    places: String,
+    harmless: String,
+}
+
+impl Corpus {
+    /// The one of this repository, `corpus/secrets`.
+    pub fn own() -> Corpus {
+        Corpus {
+            shapes: include_str!("../../corpus/secrets/shapes.txt").to_owned(),
+            places: include_str!("../../corpus/secrets/places.txt").to_owned(),
+            harmless: include_str!("../../corpus/secrets/harmless.txt").to_owned(),
+        }
+    }
+
+    /// One that is kept elsewhere, in the same form.
+    pub fn read(folder: &Path) -> io::Result<Corpus> {
+        let file = |name: &str| fs::read_to_string(folder.join(name));
+        Ok(Corpus {
+            shapes: file("shapes.txt")?,
+            places: file("places.txt")?,
+            harmless: file("harmless.txt")?,
+        })
+    }
+
+    /// The names and shapes of tokens.
+    pub fn shapes(&self) -> impl Iterator<Item = (&str, &str)> {
+        rows(&self.shapes).filter_map(|row| row.split_once('\t'))
+    }
+
+    /// The groups and texts of places, with `§` for the value.
+    pub fn places(&self) -> impl Iterator<Item = (&str, String)> {
+        let mut group = "";
+        rows(&self.places).filter_map(move |row| match row.strip_prefix("## ") {
+            Some(name) => {
+                group = name;
+                None
+            }
+            None => Some((group, unfold(row))),
+        })
+    }
+
+    /// Lines that hold no secret.
+    pub fn harmless(&self, roll: &mut Roll) -> impl Iterator<Item = String> {
+        rows(&self.harmless).map(|row| Secret::of_shape(row, roll).text)
+    }
+}
 
 /// Surroundings of a token that say nothing about it.
 pub const CARRIERS: [&str; 12] = [
@@ -125,28 +177,82 @@ fn unfold(line: &str) -> String {
     line.replace('⏎', "\n").replace('⇥', "\t")
 }
 
-fn rows(file: &'static str) -> impl Iterator<Item = &'static str> {
+fn rows(file: &str) -> impl Iterator<Item = &str> {
     file.lines().filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-/// The names and shapes of tokens.
-pub fn shapes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    rows(SHAPES).filter_map(|row| row.split_once('\t'))
+/// What is left of a text in which a value stands at a place of this group.
+pub fn cleaned(cleaner: &Cleaner, group: &str, text: &str) -> String {
+    match (group, serde_json::from_str(text)) {
+        ("arguments", Ok(arguments)) => cleaner.json(&arguments, 4096).to_string(),
+        _ => redact(text).into_owned(),
+    }
 }
 
-/// The groups and texts of places, with `§` for the value.
-pub fn places() -> impl Iterator<Item = (&'static str, String)> {
-    let mut group = "";
-    rows(PLACES).filter_map(move |row| match row.strip_prefix("## ") {
-        Some(name) => {
-            group = name;
-            None
+/// How a secret may be written other than plainly.
+#[derive(Debug, Clone, Copy)]
+pub enum Code {
+    /// Each byte by itself.
+    Bytes(fn(u8) -> String),
+    /// So many bits become a letter.
+    Bits(usize, &'static str),
+    /// Two strings that are put together.
+    Halves,
+}
+
+/// The names of codes.
+pub const CODES: [(&str, Code); 8] = [
+    ("hex", Code::Bytes(|byte| format!("{byte:02x}"))),
+    ("hex in capitals", Code::Bytes(|byte| format!("{byte:02X}"))),
+    ("percent", Code::Bytes(|byte| format!("%{byte:02X}"))),
+    ("entities", Code::Bytes(|byte| format!("&#{byte};"))),
+    ("unicode escapes", Code::Bytes(|byte| format!("\\u{byte:04x}"))),
+    ("base64", Code::Bits(6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")),
+    ("base32", Code::Bits(5, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")),
+    ("halves", Code::Halves),
+];
+
+impl Code {
+    /// `text` in this code.
+    pub fn write(self, text: &str) -> String {
+        match self {
+            Code::Bytes(write) => text.bytes().map(write).collect(),
+            Code::Bits(size, alphabet) => letters(text, size, alphabet),
+            Code::Halves => {
+                let (left, right) = text.split_at(text.floor_char_boundary(text.len() / 2));
+                format!("\"{left}\" + \"{right}\"")
+            }
         }
-        None => Some((group, unfold(row))),
-    })
+    }
+
+    /// Whether a stretch of the secret stands in a text in this code.
+    pub fn is_kept(self, secret: &Secret, text: &str) -> bool {
+        if secret.kept_in(text.replace("\" + \"", "").as_bytes()).is_some() {
+            return true;
+        }
+        let whole = self.write(&secret.text);
+        let stretches = secret.parts.iter().filter(|part| part.len() >= PART).flat_map(|part| {
+            let at = secret.text.find(&**part).unwrap_or(0);
+            at..=at + part.len() - PART
+        });
+        let mut written = stretches.filter_map(|at| match self {
+            Code::Bytes(write) => {
+                Some(secret.text.get(at..at + PART)?.bytes().map(write).collect::<String>())
+            }
+            Code::Bits(size, _) => {
+                Some(whole.get((at * 8).div_ceil(size)..(at + PART) * 8 / size)?.to_owned())
+            }
+            Code::Halves => None,
+        });
+        written.any(|stretch| text.contains(&stretch))
+    }
 }
 
-/// Lines that hold no secret.
-pub fn harmless(roll: &mut Roll) -> impl Iterator<Item = String> {
-    rows(HARMLESS).map(|row| Secret::of_shape(row, roll).text)
+fn letters(text: &str, size: usize, alphabet: &str) -> String {
+    let bits: Vec<u8> = text.bytes().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
+    let letter = |group: &[u8]| {
+        let value = (0..size).fold(0, |value, at| value << 1 | usize::from(group.get(at) == Some(&1)));
+        char::from(alphabet.as_bytes()[value])
+    };
+    bits.chunks(size).map(letter).collect()
 }

@@ -474,7 +474,9 @@ pub(super) fn value(text: Text<'_>, at: usize) -> Option<(usize, usize)> {
     if word.starts_with(MARK) {
         return None;
     }
-    let is_part = |byte: u8| !byte.is_ascii_whitespace() && !b"\"'`,;&|()<>[]{}\\".contains(&byte);
+    // A colour ends behind it.
+    let is_part =
+        |byte: u8| !byte.is_ascii_whitespace() && byte != 0x1b && !b"\"'`,;&|()<>[]{}\\".contains(&byte);
     let end = text.word(at, is_part, Hold::AtLeast(0));
     (end > at).then_some((at, end))
 }
