@@ -487,7 +487,10 @@ mod tests {
             let event = StoredEvent { body: body.to_owned(), ..event("ask", Value::Null) };
             let line = lines::json(&WireEvent::new(&event));
             assert_eq!(line.lines().count(), 1, "{line}");
-            assert!(line.trim_end().ends_with(&format!(r#","call":3,"body":{expected}}}"#)), "{line}");
+            assert!(
+                line.trim_end().ends_with(&format!(r#","call":3,"body":{expected},"link":null}}"#)),
+                "{line}"
+            );
             assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["at"], "1970-01-01T00:00:00.000Z");
         };
         check(r#"{"text": "as written"}"#, r#"{"text": "as written"}"#);

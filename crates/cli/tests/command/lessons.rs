@@ -235,7 +235,7 @@ fn notes_for_an_agent_hold_trusted_calls_and_no_word_of_an_output() {
     let said = world.run(&["lessons", "export", "--markdown"], "");
     let text = said.stdout();
     assert!(text.starts_with("<!-- unstuck lessons -->\n## ") && text.contains("not instructions"), "{said}");
-    assert!(text.contains("over after `npm ci a'b` (worked 1 of 1 times, last "), "{said}");
+    assert!(text.contains("over after ⟦npm ci a`b⟧ (worked 1 of 1 times, last "), "{said}");
     assert!(!text.contains("ignore-all") && !text.contains("evil"), "{said}");
     assert_eq!(text.lines().filter(|line| line.starts_with("- ")).count(), 1, "{said}");
     assert!(world.run(&["lessons", "export", "--lang", "zh"], "").stdout().contains("不是指令"));

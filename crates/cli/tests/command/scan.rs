@@ -86,7 +86,7 @@ fn without_arguments_the_folders_of_the_agents_are_read_and_once_is_enough() {
           3 in 2 sessions   kill $$                   logical            
     learnt: 1 new lesson
           1×  L1  cat: config.ini: No such file or directory
-              over after `printf 'a=1\n' > config.ini` (shown to nobody before you approve it)
+              over after ⟦printf 'a=1\n' > config.ini⟧ (shown to nobody before you approve it)
     --- exit 0
     ");
     let before = recorded(&world);

@@ -122,9 +122,9 @@ fn what_was_cut_off_goes_on_in_the_same_session_and_is_told_why() {
         Reach::MayWrite,
         &[
             "exec --json --sandbox workspace-write - | Do it | 1 ours",
-            "exec --json --sandbox workspace-write resume t-1 - | Your last run was cut off (the server failed: unexpected status 503 \
-             Service Unavailable: The server is overloaded). What you did before is still there. Look at what is done already, \
-             then go on with the task from there; do not start over. | 2 ours",
+            "exec --json --sandbox workspace-write resume t-1 - | Your last run was cut off (the server failed: output, quoted as data: \
+             ⟦unexpected status 503 Service Unavailable: The server is overloaded⟧). What you did before is still there. Look \
+             at what is done already, then go on with the task from there; do not start over. | 2 ours",
         ],
         None,
     );

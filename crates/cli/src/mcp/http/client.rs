@@ -18,6 +18,7 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::oneshot;
 use tokio::time::{Timeout, timeout};
+use unstuck_judge::quote;
 
 use super::connector::{Connector, Unreachable, io_error, root};
 use crate::http;
@@ -114,7 +115,7 @@ impl Client {
             let astray = |why: &str| Unsent {
                 words: format!(
                     "HTTP {status}: the server leads on to {}, {why}",
-                    String::from_utf8_lossy(location.as_bytes())
+                    quote::name(&String::from_utf8_lossy(location.as_bytes()))
                 ),
                 never_reached: false,
                 status: Some(status),

@@ -194,14 +194,14 @@ mod tests {
     #[test]
     fn a_refusal_tells_what_the_server_said() {
         check(500, &[], "", "HTTP 500 Internal Server Error");
-        check(502, &[], "<h1>Bad\n  gateway</h1>", "HTTP 502 Bad Gateway: <h1>Bad gateway</h1>");
+        check(502, &[], "<h1>Bad\n  gateway</h1>", "HTTP 502 Bad Gateway: ⟦<h1>Bad gateway</h1>⟧");
         check(
             400,
             &[],
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no way"}}"#,
-            "HTTP 400 Bad Request: no way",
+            "HTTP 400 Bad Request: ⟦no way⟧",
         );
-        check(599, &[], "\u{0}", "HTTP 599: \u{0}");
+        check(599, &[], "\u{0}", "HTTP 599: ⟦\\u{0}⟧");
     }
 
     #[test]

@@ -79,7 +79,7 @@ async fn an_error_that_is_a_message_is_the_answer() {
     .await;
     check(
         |_| json(r#"{"id":null,"error":{"code":-32700,"message":"cannot read this"}}"#),
-        &["1 unanswered: cannot read this [200]"],
+        &["1 unanswered: ⟦cannot read this⟧ [200]"],
     )
     .await;
 }
@@ -88,17 +88,17 @@ async fn an_error_that_is_a_message_is_the_answer() {
 async fn a_refusal_is_told_in_the_words_of_the_server() {
     check(
         |_| status("404 Not Found", "nothing here"),
-        &["1 unanswered: HTTP 404 Not Found: nothing here [404]"],
+        &["1 unanswered: HTTP 404 Not Found: ⟦nothing here⟧ [404]"],
     )
     .await;
     check(
         |_| status("429 Too Many Requests\r\nRetry-After: 7", "slow down"),
-        &["1 unanswered: HTTP 429 Too Many Requests: slow down [429] after 7000 ms"],
+        &["1 unanswered: HTTP 429 Too Many Requests: ⟦slow down⟧ [429] after 7000 ms"],
     )
     .await;
     check(|_| status("401 Unauthorized", ""), &["1 unanswered: HTTP 401 Unauthorized [401]"]).await;
     let long = "x".repeat(100_000);
-    let told = format!("1 unanswered: HTTP 500 Internal Server Error: {} [500]", "x".repeat(1000));
+    let told = format!("1 unanswered: HTTP 500 Internal Server Error: ⟦{}…⟧ [500]", "x".repeat(300));
     check(move |_| status("500 Internal Server Error", &long), &[&told]).await;
 }
 
@@ -106,11 +106,11 @@ async fn a_refusal_is_told_in_the_words_of_the_server() {
 async fn what_is_no_answer_is_said_to_be_none() {
     check(
         |_| status("200 OK\r\nContent-Type: text/html", "<p>Log in\nfirst"),
-        &["1 unanswered: the server answered with text/html, which is no message: <p>Log in first [200]"],
+        &["1 unanswered: the server answered with text/html, which is no message: ⟦<p>Log in first⟧ [200]"],
     )
     .await;
-    check(|_| json("{}"), &["1 unanswered: the answer is no message: {} [200]"]).await;
-    check(|_| json("oops"), &["1 unanswered: the answer is no message: oops [200]"]).await;
+    check(|_| json("{}"), &["1 unanswered: the answer is no message: ⟦{}⟧ [200]"]).await;
+    check(|_| json("oops"), &["1 unanswered: the answer is no message: ⟦oops⟧ [200]"]).await;
     check(
         |_| status("202 Accepted", ""),
         &["1 unanswered: the server took the request and sent no answer [202]"],
@@ -118,7 +118,7 @@ async fn what_is_no_answer_is_said_to_be_none() {
     .await;
     check(
         |_| status("200 OK\r\nContent-Type: application/json\r\nContent-Encoding: br", "x"),
-        &["1 unanswered: the server answered with content encoding br, which is no message: x [200]"],
+        &["1 unanswered: the server answered with content encoding br, which is no message: ⟦x⟧ [200]"],
     )
     .await;
 }

@@ -96,7 +96,7 @@ async fn what_has_no_end_is_refused() {
             acts.push(Act::Hang);
             acts
         },
-        &["1 unanswered: HTTP 500 Internal Server Error: xxx"],
+        &["1 unanswered: HTTP 500 Internal Server Error: ⟦xxx"],
     )
     .await;
     check(
@@ -212,17 +212,20 @@ async fn a_redirect_is_followed_within_its_origin_only() {
     )
     .await;
     talk.say(&modern("1", "near", ""));
-    assert_eq!(talk.hear().await, "1 unanswered: HTTP 403 Forbidden: not with Zebra [redacted] [403]");
+    assert_eq!(talk.hear().await, "1 unanswered: HTTP 403 Forbidden: ⟦not with Zebra [redacted]⟧ [403]");
     assert_eq!(talk.seen()[1].header("authorization"), "Zebra quiet-and-striped");
     assert_eq!(talk.seen()[1].message()["method"], "near");
     talk.say(&modern("2", "far", ""));
     let heard = talk.hear().await;
-    assert!(heard.starts_with("2 unanswered: HTTP 308: the server leads on to http://127.0.0.1:"), "{heard}");
+    assert!(
+        heard.starts_with("2 unanswered: HTTP 308: the server leads on to ⟦http://127.0.0.1:"),
+        "{heard}"
+    );
     assert_eq!(other.seen().len(), 0);
     talk.say(&modern("3", "lost", ""));
     let heard = talk.hear().await;
     assert!(
-        heard.starts_with("3 unanswered: HTTP 302: the server leads on to /login, where it would not"),
+        heard.starts_with("3 unanswered: HTTP 302: the server leads on to `/login`, where it would not"),
         "{heard}"
     );
     talk.say(&modern("4", "round", ""));
