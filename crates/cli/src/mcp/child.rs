@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
-use unstuck_wire::mcp::{Framer, Glimpse, Piece, Sort};
+use unstuck_wire::mcp::{Framer, Piece};
 
 use super::link::{Gone, Heard, Inbound, Link, Noise, Outbound};
 use super::loads::Loads;
@@ -213,9 +213,8 @@ async fn read_frames(
     let mut growing = inbound.growing();
     let mut buffer = vec![0; 64 * 1024];
     let mut pieces = Vec::new();
-    // A message that is too long, as far as it was seen.
-    let mut glimpse = None;
-    loop {
+    let mut is_over = false;
+    while !is_over {
         tokio::select! {
             () = growing.room() => {}
             () = tell.closed() => return,
@@ -224,35 +223,27 @@ async fn read_frames(
             read = stdout.read(&mut buffer) => read.unwrap_or(0),
             () = held_open(&over) => 0,
         };
-        if read == 0 {
-            break;
+        match read {
+            0 => {
+                is_over = true;
+                framer.finish(|piece| pieces.push(piece));
+            }
+            read => framer.feed(&buffer[..read], |piece| pieces.push(piece)),
         }
-        framer.feed(&buffer[..read], |piece| pieces.push(piece));
         growing.holds(framer.held());
         for piece in pieces.drain(..) {
             let heard = match piece {
                 Piece::Frame(frame) => Heard::Frame(Inbound::counted(frame, &inbound)),
                 Piece::TooLong(begins) => {
-                    let shown = String::from_utf8_lossy(&begins).into_owned();
-                    glimpse = Some(Glimpse::of(&begins));
-                    Heard::Noise { begins: shown, why: Noise::TooLong { most } }
+                    let begins = String::from_utf8_lossy(&begins).into_owned();
+                    Heard::Noise { begins, why: Noise::TooLong { most } }
                 }
-                Piece::TooLongEnds(ends) => match glimpse.take().map(|glimpse| glimpse.with_end(&ends)) {
-                    Some(Glimpse { sort: Sort::Answer | Sort::Unsaid, id: Some(id) }) => {
-                        Heard::Refused { id, why: Noise::TooLong { most } }
-                    }
-                    Some(Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, .. }) | None => {
-                        continue;
-                    }
-                },
+                Piece::Within(glimpse) => Heard::Refused { glimpse, why: Noise::TooLong { most } },
             };
             if tell.send(heard).await.is_err() {
                 return;
             }
         }
-    }
-    if let Some(rest) = framer.finish() {
-        let _nobody_listens = tell.send(Heard::Frame(Inbound::counted(rest, &inbound))).await;
     }
 }
 

@@ -78,7 +78,7 @@ impl Intake {
             match read {
                 0 => {
                     self.is_over = true;
-                    self.ready.extend(self.framer.finish().map(Piece::Frame));
+                    self.framer.finish(|piece| self.ready.push_back(piece));
                 }
                 read => self.framer.feed(&self.buffer[..read], |piece| self.ready.push_back(piece)),
             }

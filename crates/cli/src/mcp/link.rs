@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use unstuck::CancellationToken;
-use unstuck_wire::mcp::Id;
+use unstuck_wire::mcp::{Glimpse, Id};
 
 use super::loads::{Load, Loads};
 
@@ -102,8 +102,8 @@ pub(crate) enum Heard {
     Frame(Inbound),
     /// Something that is no frame, and why it was let go: its beginning, for whoever looks for the cause.
     Noise { begins: String, why: Noise },
-    /// An answer that is none, as far as it tells whose it was.
-    Refused { id: Id, why: Noise },
+    /// A message that is not taken, as far as its name is known.
+    Refused { glimpse: Glimpse, why: Noise },
     /// A request that will have no answer. The link itself lives.
     Unanswered { id: Id, why: Unanswered },
     /// A line that the server wrote for people.

@@ -16,7 +16,7 @@ use unstuck::{
     Annotations, BuildError, CallInfo, CancellationToken, Hook, Lang, Mode, Moment, Next, Policy, Preset,
     Store, ToolCall, Toolbox,
 };
-use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece, Sort};
+use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece};
 
 use super::answer::{self, Manner};
 use super::behind::Agents;
@@ -154,24 +154,15 @@ async fn serve(terms: Terms, way: Way, mut intake: Intake, outlet: Outlet, notes
     };
     let mut keeping = tokio::spawn(supervisor.keep());
     let mut gone = None;
-    // A message that is too long, as far as it was seen.
-    let mut glimpse: Option<Glimpse> = None;
     let is_hurried = loop {
         tokio::select! {
             biased;
             () = hurry.cancelled() => break true,
             piece = async { proxy.board.loads.room().await; outlet.room().await; intake.next().await } => match piece {
                 Some(Piece::Frame(frame)) => proxy.heed(frame),
-                Some(Piece::TooLong(begins)) => match Glimpse::of(&begins) {
-                    known if known.id.is_some() => proxy.refuse_long(&known),
-                    // Its name may stand at its end.
-                    unknown => glimpse = Some(unknown),
-                },
-                Some(Piece::TooLongEnds(ends)) => {
-                    if let Some(glimpse) = glimpse.take() {
-                        proxy.refuse_long(&glimpse.with_end(&ends));
-                    }
-                }
+                // Its messages are told of one by one.
+                Some(Piece::TooLong(_)) => {}
+                Some(Piece::Within(glimpse)) => proxy.refuse_long(&glimpse),
                 None => break false,
             },
             () = outlet.closed() => break true,
@@ -305,21 +296,22 @@ impl Proxy {
     /// The client said something that is too long.
     fn refuse_long(&self, glimpse: &Glimpse) {
         let words = format!("a message of more than {} MB", self.terms.most / 1024 / 1024);
-        match glimpse {
-            // The name of an answer is the server's, and means another request here.
-            Glimpse { sort: Sort::Answer, id } => {
-                id.iter().for_each(|name| self.board.refuse_answer(name, &words));
-            }
-            Glimpse { sort: Sort::Question | Sort::Unsaid, id } => {
-                self.board.say(mcp::failed(id.as_ref(), ErrorCode::Refused, &words, None));
-            }
-        }
+        self.board.refuse_client(glimpse, &words);
     }
 
     /// The client said something.
     fn heed(self: &Arc<Proxy>, frame: Vec<u8>) {
         match self.board.hear_client(&self.server, frame) {
             (Heeded::Done, _) => {}
+            (Heeded::Unlooked { number, ids }, _) => {
+                if let (Some(limit), false) = (self.terms.limit, ids.is_empty()) {
+                    let board = Arc::clone(&self.board);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(limit).await;
+                        board.expire(number, &ids, limit);
+                    });
+                }
+            }
             (Heeded::Call { id, call, has_twin }, frame) => {
                 let place = self.server.reserve();
                 let known = self.board.with_catalogue(|catalogue| catalogue.find(&call.tool).cloned());

@@ -226,7 +226,7 @@ impl Supervisor {
                     self.board.hear_server(frame);
                 }
                 Some(Heard::Noise { begins, why }) => self.board.noise(begins, why),
-                Some(Heard::Refused { id, why }) => self.board.refuse(&id, &why.in_words()),
+                Some(Heard::Refused { glimpse, why }) => self.board.refuse_server(&glimpse, &why.in_words()),
                 Some(Heard::Unanswered { id, why }) => self.board.unanswered(&id, why),
                 Some(Heard::Remark(line)) => {
                     self.board.notes.remark(line.clone());

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use unstuck::rmcp::McpTools;
-use unstuck_wire::mcp::{self, ErrorCode, Framer, Id, Message, Piece};
+use unstuck_wire::mcp::{self, ErrorCode, Framer, Glimpse, Id, Message, Piece, Sort};
 
 /// How many frames wait between a pipe and the rest.
 const FRAMES: usize = 64;
@@ -147,31 +147,36 @@ fn from_client(answers: mpsc::WeakSender<Vec<u8>>) -> mpsc::Receiver<Vec<u8>> {
     thread::spawn(move || {
         let (mut framer, mut buffer) = (Framer::new(FRAME_MAX), vec![0; AT_ONCE]);
         let mut input = io::stdin().lock();
+        let mut take = |piece| match piece {
+            // Where nobody takes it any more, nobody reads the next one either.
+            Piece::Frame(frame) => drop(frames.blocking_send(frame)),
+            // Its messages are told of one by one.
+            Piece::TooLong(_) => {}
+            Piece::Within(glimpse) => refuse(&answers, &glimpse),
+        };
         loop {
             let count = match input.read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Ok(0) | Err(_) => break,
                 Ok(count) => count,
             };
-            framer.feed(&buffer[..count], |piece| match piece {
-                // Where nobody takes it any more, nobody reads the next one either.
-                Piece::Frame(frame) => drop(frames.blocking_send(frame)),
-                Piece::TooLong(_) => refuse(&answers),
-                Piece::TooLongEnds(_) => {}
-            });
+            framer.feed(&buffer[..count], &mut take);
             if frames.is_closed() {
                 return;
             }
         }
-        let _it_may_be_gone = framer.finish().map(|last| frames.blocking_send(last));
+        framer.finish(&mut take);
     });
     incoming
 }
 
-/// Says that a frame is too long. Whose it was stands somewhere in it.
-fn refuse(answers: &mpsc::WeakSender<Vec<u8>>) {
+/// Answers a message that is too long. The answer to a question would answer nothing: none is asked here.
+fn refuse(answers: &mpsc::WeakSender<Vec<u8>>, glimpse: &Glimpse) {
+    if glimpse.sort == Sort::Answer {
+        return;
+    }
     let message = format!("a frame may have {FRAME_MAX} bytes at most");
-    let mut frame = mcp::failed(None, ErrorCode::Refused, &message, None);
+    let mut frame = mcp::failed(glimpse.id.as_ref(), ErrorCode::Refused, &message, None);
     frame.push(b'\n');
     let _nobody_may_hear_it = answers.upgrade().map(|answers| answers.blocking_send(frame));
 }

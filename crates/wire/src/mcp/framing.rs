@@ -2,15 +2,15 @@
 
 use memchr::{memchr, memchr2};
 
+use super::glimpse::{Glimpse, Scanner};
+
 /// Cuts what comes into frames: one to a line, blank lines left out.
 #[derive(Debug)]
 pub struct Framer {
     held: Vec<u8>,
     most: usize,
-    /// The line is too long already: the rest of it goes, too.
-    is_skipping: bool,
-    /// What came last of it.
-    tail: Vec<u8>,
+    /// The line is too long already: only the names of its messages are read.
+    skipped: Option<Scanner>,
 }
 
 /// What was cut off.
@@ -18,10 +18,10 @@ pub struct Framer {
 pub enum Piece {
     /// A frame, without its line end.
     Frame(Vec<u8>),
-    /// The beginning of a line that is longer than anything that is taken. The rest of it is left out.
+    /// The beginning of a line that is longer than the limit. The rest of it is left out.
     TooLong(Vec<u8>),
-    /// The end of that line, once it has one.
-    TooLongEnds(Vec<u8>),
+    /// A message in that line, as soon as its name is known. There is at least one, in the end without a name.
+    Within(Glimpse),
 }
 
 /// So much is shown of a line that is too long.
@@ -30,7 +30,7 @@ const SHOWN: usize = 200;
 impl Framer {
     /// Takes lines of at most so many bytes.
     pub fn new(most: usize) -> Framer {
-        Framer { held: Vec::new(), most, is_skipping: false, tail: Vec::new() }
+        Framer { held: Vec::new(), most, skipped: None }
     }
 
     /// Takes in what came, and hands on what is complete.
@@ -38,14 +38,7 @@ impl Framer {
         while let Some(end) = memchr(b'\n', bytes) {
             self.take(&bytes[..end], &mut each);
             bytes = &bytes[end + 1..];
-            if std::mem::take(&mut self.is_skipping) {
-                each(Piece::TooLongEnds(std::mem::take(&mut self.tail)));
-            } else {
-                let frame = std::mem::take(&mut self.held);
-                if !frame.trim_ascii().is_empty() {
-                    each(Piece::Frame(frame));
-                }
-            }
+            self.end(&mut each);
         }
         self.take(bytes, &mut each);
     }
@@ -56,36 +49,39 @@ impl Framer {
     }
 
     /// Nothing more comes. A last line without an end is one all the same.
-    pub fn finish(&mut self) -> Option<Vec<u8>> {
-        let rest = std::mem::take(&mut self.held);
-        (!rest.trim_ascii().is_empty()).then_some(rest)
+    pub fn finish(&mut self, mut each: impl FnMut(Piece)) {
+        self.end(&mut each);
+    }
+
+    fn end(&mut self, each: &mut impl FnMut(Piece)) {
+        if let Some(mut scanner) = self.skipped.take() {
+            return scanner.finish(&mut |glimpse| each(Piece::Within(glimpse)));
+        }
+        let frame = std::mem::take(&mut self.held);
+        if !frame.trim_ascii().is_empty() {
+            each(Piece::Frame(frame));
+        }
     }
 
     fn take(&mut self, bytes: &[u8], each: &mut impl FnMut(Piece)) {
-        if self.is_skipping {
-            self.keep_tail(bytes);
-            return;
-        }
-        if self.held.len() + bytes.len() <= self.most {
+        if self.skipped.is_none() && self.held.len() + bytes.len() <= self.most {
             // With room for the line end that it gets again.
             self.held.reserve(bytes.len() + 1);
             self.held.extend_from_slice(bytes);
             return;
         }
-        self.is_skipping = true;
-        let mut begins = std::mem::take(&mut self.held);
-        self.tail.clear();
-        self.keep_tail(&begins);
-        self.keep_tail(bytes);
-        begins.extend_from_slice(&bytes[..bytes.len().min(SHOWN)]);
-        begins.truncate(SHOWN);
-        begins.shrink_to_fit();
-        each(Piece::TooLong(begins));
-    }
-
-    fn keep_tail(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(SHOWN)..]);
-        self.tail.drain(..self.tail.len().saturating_sub(SHOWN));
+        let scanner = match &mut self.skipped {
+            Some(scanner) => scanner,
+            None => {
+                let held = std::mem::take(&mut self.held);
+                let begins = held.iter().chain(bytes).take(SHOWN).copied().collect();
+                each(Piece::TooLong(begins));
+                let scanner = self.skipped.insert(Scanner::default());
+                scanner.feed(&held, &mut |glimpse| each(Piece::Within(glimpse)));
+                scanner
+            }
+        };
+        scanner.feed(bytes, &mut |glimpse| each(Piece::Within(glimpse)));
     }
 }
 

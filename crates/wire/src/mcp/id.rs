@@ -3,8 +3,6 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use super::framing;
-
 /// The name of a request, as it stands in its message. Numbers and strings are never the same; but a string in other signs is
 /// the same name, and so is a number that has been through a program which counts in floating point.
 #[derive(Clone)]
@@ -22,11 +20,6 @@ enum Same<'a> {
     Text(&'a str),
     /// The bits of the number.
     Number(u64),
-}
-
-/// Where something stands last.
-fn memmem(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).rposition(|part| part == wanted)
 }
 
 /// Whole numbers of so few digits are the same for everybody.
@@ -50,27 +43,6 @@ impl Id {
         let json: Box<str> = serde_json::Value::from(name).to_string().into();
         let is_plain = !json.contains('\\');
         Id { json, read: (!is_plain).then(|| name.into()), is_plain }
-    }
-
-    /// The name at the end of a message of which only that is there. Nothing where it does not tell for certain.
-    pub(super) fn in_end(ends: &[u8]) -> Option<Id> {
-        let ends = ends.trim_ascii_end().strip_suffix(b"}")?.trim_ascii_end();
-        let at = memmem(ends, br#""id""#)?;
-        let value = ends.get(at + 4..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
-        // What stands in front of it must be the end of another field: within a string it would be no name.
-        let is_field = matches!(ends.get(..at)?.trim_ascii_end().last(), Some(b',' | b'{'));
-        let id = Id::at_beginning(&[value, b","].concat())?;
-        (is_field && id.json().len() == value.len()).then_some(id)
-    }
-
-    /// The name at the beginning of something, where it ends there, too.
-    pub(super) fn at_beginning(value: &[u8]) -> Option<Id> {
-        let value = value.trim_ascii_start();
-        let end = match value.first()? {
-            b'"' => framing::end_of_string(value, 1) + 1,
-            _ => value.iter().position(|sign| b",} \t".contains(sign))?,
-        };
-        Id::of(std::str::from_utf8(value.get(..end)?).ok()?)
     }
 
     /// Its JSON text.

@@ -61,12 +61,21 @@ pub fn read(frame: &[u8]) -> Message<'_> {
             Ok(message) => message.into(),
             Err(_) => Message::Broken,
         },
-        Some(b'[') => match serde_json::from_str::<Vec<Fields<'_>>>(text) {
-            Ok(parts) => Message::Batch(parts.into_iter().map(|part| Message::from(part).into()).collect()),
-            Err(_) => other_or_broken(text),
+        Some(b'[') => match parts(text) {
+            Some(parts) => Message::Batch(parts.into_iter().map(Part::of).collect()),
+            None => Message::Broken,
         },
         Some(_) | None => other_or_broken(text),
     }
+}
+
+/// The messages of a batch, each as it came. Nothing where it is none.
+pub fn apart(frame: &[u8]) -> Option<Vec<&RawValue>> {
+    parts(std::str::from_utf8(frame).ok()?)
+}
+
+fn parts(text: &str) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(text).ok()
 }
 
 /// The request that `notifications/cancelled` with these parameters takes back.
@@ -96,9 +105,10 @@ impl<'a> From<Fields<'a>> for Message<'a> {
     }
 }
 
-impl From<Message<'_>> for Part {
-    fn from(message: Message<'_>) -> Part {
-        match message {
+impl Part {
+    fn of(part: &RawValue) -> Part {
+        let Some(fields) = Fields::of(part) else { return Part::Other };
+        match Message::from(fields) {
             Message::Request { id, .. } => Part::Request(id),
             Message::Answer { id: Some(id), .. } => Part::Answer(id),
             Message::Answer { id: None, .. }

@@ -13,7 +13,7 @@ use hyper::{Method, Response, Uri};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 use unstuck_judge::Lang;
-use unstuck_wire::mcp::Id;
+use unstuck_wire::mcp::{Glimpse, Id};
 
 use super::HttpSettings;
 use super::carry::Carried;
@@ -265,8 +265,12 @@ impl Line {
     }
 
     pub(super) async fn too_long(&self, begins: &[u8]) {
+        let why = Noise::TooLong { most: self.frame_max };
         // Who does not listen needs no news.
-        let _ = self.noise(begins, Noise::TooLong { most: self.frame_max }).await;
+        let _ = self.noise(begins, why).await;
+        for glimpse in Glimpse::all(begins).into_iter().filter(|glimpse| glimpse.id.is_some()) {
+            let _ = self.say(Heard::Refused { glimpse, why }).await;
+        }
     }
 
     pub(super) async fn noise(&self, bytes: &[u8], why: Noise) -> Result<(), Unheard> {

@@ -1,6 +1,7 @@
 //! What the client says: its requests are remembered, and its calls are left to whoever carries them out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -28,7 +29,8 @@ impl Switchboard {
     /// The client said something. Calls of tools are left to whoever asks; all else is passed on in its order.
     pub(in crate::mcp) fn hear_client(&self, server: &Lane<Delivery>, frame: Vec<u8>) -> (Heeded, Vec<u8>) {
         if mcp::depth(&frame) > DEEPEST {
-            self.refuse_deep(&frame);
+            let words = format!("the message is {}", too_deep());
+            Glimpse::all(&frame).iter().for_each(|glimpse| self.refuse_client(glimpse, &words));
             return (Heeded::Done, frame);
         }
         match mcp::read(&frame) {
@@ -81,8 +83,10 @@ impl Switchboard {
                 }
             }
             Message::Batch(parts) => {
-                let (mut asked, mut lost) = (Vec::new(), Vec::new());
+                let (mut asked, mut lost, mut ids) = (Vec::new(), Vec::new(), Vec::new());
                 let mut state = self.lock();
+                state.unlooked += 1;
+                let number = state.unlooked;
                 let why_not = state.presence.why_not();
                 for part in parts {
                     match part {
@@ -92,7 +96,9 @@ impl Switchboard {
                                 method: String::new(),
                                 page: None,
                                 again: None,
+                                batch: Some(number),
                             };
+                            ids.push(id.clone());
                             match &why_not {
                                 Some(why) => lost.push((Waiting::Client(request), why.clone())),
                                 // The answer to the other one comes alone.
@@ -111,19 +117,55 @@ impl Switchboard {
                 drop(state);
                 lost.into_iter().for_each(|(waiting, why)| self.lose(waiting, why));
                 server.push(Delivery { outbound: Outbound::batch(frame, asked), waiting: None });
+                return (Heeded::Unlooked { number, ids }, Vec::new());
             }
             Message::Other | Message::Broken => {
                 // The server may read it all the same.
-                match Glimpse::of(&frame) {
-                    Glimpse { sort: Sort::Question | Sort::Unsaid, id: Some(id) } => {
-                        self.lock().note_unread(id);
-                    }
-                    Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, .. } => {}
+                let mut state = self.lock();
+                state.unlooked += 1;
+                let number = state.unlooked;
+                let asked = Glimpse::all(&frame).into_iter().filter(|glimpse| glimpse.sort != Sort::Answer);
+                let ids: Vec<Id> = asked.filter_map(|glimpse| glimpse.id).collect();
+                if let Some(why) = state.presence.why_not() {
+                    drop(state);
+                    let words = format!("{} (unstuck)", why.words);
+                    let refused = |id| mcp::failed(Some(id), ErrorCode::ServerGone, &words, None);
+                    ids.iter().for_each(|id| self.out.push(refused(id)));
+                    return (Heeded::Done, Vec::new());
                 }
+                ids.iter().for_each(|id| state.note_unread(id.clone()));
+                drop(state);
                 server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
+                return (Heeded::Unlooked { number, ids }, Vec::new());
             }
         }
         (Heeded::Done, Vec::new())
+    }
+
+    /// Requests that were passed on without a look have had their time. Those that are not answered are told so.
+    pub(in crate::mcp) fn expire(&self, number: u64, ids: &[Id], limit: Duration) {
+        for id in ids {
+            let mut state = self.lock();
+            let is_its_own =
+                |waiting: &Waiting| matches!(waiting, Waiting::Client(asked) if asked.batch == Some(number));
+            let is_due = match state.waiting.get(id).is_some_and(is_its_own) {
+                true => {
+                    state.waiting.remove(id);
+                    state.in_flight.remove(id);
+                    true
+                }
+                false => state.unread.get(id) == Some(&number) && state.unread.remove(id).is_some(),
+            };
+            if !is_due {
+                continue;
+            }
+            state.take_back(id);
+            drop(state);
+            let words = format!("no answer within {} s (unstuck)", limit.as_secs_f64());
+            self.out.push(mcp::failed(Some(id), ErrorCode::ServerGone, &words, None));
+            self.reply(mcp::cancelled(id, &words));
+            self.answered.notify_waiters();
+        }
     }
 
     /// A call of the client is under way.
@@ -219,7 +261,13 @@ impl Switchboard {
         let cursor = |params: Value| params.get("cursor")?.as_str().map(str::to_owned);
         let page =
             params.filter(|_| method == "tools/list").and_then(|params| serde_json::from_str(params).ok());
-        ClientRequest { id: id.clone(), method: method.to_owned(), page: page.and_then(cursor), again: None }
+        ClientRequest {
+            id: id.clone(),
+            method: method.to_owned(),
+            page: page.and_then(cursor),
+            again: None,
+            batch: None,
+        }
     }
 
     fn note_greeting(&self, params: Option<&RawValue>) {
@@ -231,23 +279,21 @@ impl Switchboard {
         }
     }
 
-    fn refuse_deep(&self, frame: &[u8]) {
-        let words = format!("the message is {}", too_deep());
-        match mcp::read(frame) {
-            Message::Request { id, .. } => {
-                self.out.push(mcp::failed(Some(&id), ErrorCode::Refused, &words, None));
+    /// A message of the client cannot be passed on. Whoever waits for something because of it is told so.
+    pub(in crate::mcp) fn refuse_client(&self, glimpse: &Glimpse, why: &str) {
+        match glimpse {
+            // The name of an answer is the server's, and means another request here.
+            Glimpse { sort: Sort::Answer, id } => {
+                id.iter().for_each(|name| self.refuse_answer(name, why));
             }
-            Message::Answer { id: Some(id), .. } => self.refuse_answer(&id, &words),
-            Message::Answer { id: None, .. }
-            | Message::Notification { .. }
-            | Message::Batch(_)
-            | Message::Other
-            | Message::Broken => {}
+            Glimpse { sort: Sort::Question | Sort::Unsaid, id } => {
+                self.out.push(mcp::failed(id.as_ref(), ErrorCode::Refused, why, None));
+            }
         }
     }
 
     /// The client has answered what the server asked, and it cannot be passed on.
-    pub(in crate::mcp) fn refuse_answer(&self, name: &Id, why: &str) {
+    fn refuse_answer(&self, name: &Id, why: &str) {
         let asked = self.lock().questions.answer(name);
         if let Some(servers) = asked {
             self.reply(mcp::failed(Some(&servers), ErrorCode::Refused, why, None));

@@ -59,6 +59,8 @@ pub(super) struct ClientRequest {
     page: Option<String>,
     /// The frame, where it only asks and may be asked again.
     again: Option<Vec<u8>>,
+    /// The number of the batch that it came in.
+    batch: Option<u64>,
 }
 
 /// What came of a request of ours.
@@ -132,8 +134,10 @@ struct State {
     in_flight: HashMap<Id, InFlight>,
     /// Requests that were taken back: an answer to one of these comes too late, and that is nothing to tell of.
     taken_back: HashSet<Id>,
-    /// Requests of the client that could not be read and were passed on: whatever the server answers to them is passed on, too.
-    unread: HashSet<Id>,
+    /// Requests of the client that were passed on without a look, by the number of their frame: the answer is passed on as well.
+    unread: HashMap<Id, u64>,
+    /// How many frames of the client were passed on without a look, batches among them.
+    unlooked: u64,
     /// Requests for which something came that could not be read, and how many frames had come then.
     doubtful: HashMap<Id, u64>,
     /// How many calls are looked after, up to the last word of their answers.
@@ -181,6 +185,8 @@ pub(super) struct Switchboard {
 pub(super) enum Heeded {
     /// It was passed on, or needs nothing.
     Done,
+    /// It was passed on without a look, with these requests in it, under this number.
+    Unlooked { number: u64, ids: Vec<Id> },
     /// A call of a tool is to be carried out.
     Call {
         id: Id,
@@ -229,7 +235,7 @@ impl State {
         if self.unread.len() >= TAKEN_BACK {
             self.unread.clear();
         }
-        self.unread.insert(id);
+        self.unread.insert(id, self.unlooked);
     }
 }
 
@@ -242,7 +248,8 @@ impl Switchboard {
                 waiting: HashMap::new(),
                 in_flight: HashMap::new(),
                 taken_back: HashSet::new(),
-                unread: HashSet::new(),
+                unread: HashMap::new(),
+                unlooked: 0,
                 doubtful: HashMap::new(),
                 carried: 0,
                 rounds: 0,
@@ -304,7 +311,7 @@ impl Switchboard {
         let is_free = {
             let state = self.lock();
             // An answer to one that was taken back, or that nobody could read, may still come.
-            let may_still_come = state.taken_back.contains(id) || state.unread.contains(id);
+            let may_still_come = state.taken_back.contains(id) || state.unread.contains_key(id);
             !has_twin && !state.waiting.contains_key(id) && !may_still_come
         };
         if is_free {

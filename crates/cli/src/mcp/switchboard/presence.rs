@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tokio::sync::mpsc;
-use unstuck_wire::mcp::{self, Id};
+use unstuck_wire::mcp::{self, ErrorCode, Id};
 
 use super::{Delivery, Switchboard, Waiting};
 use crate::mcp::link::{Asks, Outbound, Unanswered};
@@ -113,14 +113,14 @@ impl Switchboard {
     /// asked is asked again, once, where it comes back.
     pub(in crate::mcp) fn gone(&self, presence: Presence, words: &str) {
         let comes_back = matches!(presence, Presence::Starting);
-        let (lost, abandoned) = {
+        let (lost, abandoned, unread) = {
             let mut state = self.lock();
             state.presence = presence;
             let abandoned = state.questions.abandon();
             state.taken_back.clear();
             let waiting = std::mem::take(&mut state.waiting);
             state.doubtful.clear();
-            state.unread.clear();
+            let unread: Vec<Id> = state.unread.drain().map(|(id, _)| id).collect();
             let held: HashSet<Id> = state.held.iter().flat_map(Outbound::ids).cloned().collect();
             let mut lost = Vec::new();
             for (id, waiting) in waiting {
@@ -139,10 +139,14 @@ impl Switchboard {
             if !comes_back {
                 state.held.clear();
             }
-            (lost, abandoned)
+            (lost, abandoned, unread)
         };
         for name in abandoned {
             self.out.push(mcp::cancelled(&name, words));
+        }
+        for id in unread {
+            let words = format!("{words} (unstuck)");
+            self.out.push(mcp::failed(Some(&id), ErrorCode::ServerGone, &words, None));
         }
         for (waiting, never_reached) in lost {
             let words = words.to_owned();

@@ -1,5 +1,6 @@
 //! What the server says: its answers go to whoever waits for them, and everything else to the client.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, Sort, ToolList, Welcome};
 
 use super::presence::Presence;
-use super::{Came, ClientRequest, DEEPEST, InFlight, Switchboard, Waiting, too_deep};
+use super::{Came, ClientRequest, DEEPEST, Switchboard, Waiting, too_deep};
 use crate::mcp::link::{Inbound, Noise, Unanswered};
 use crate::mcp::loads::Load;
 use crate::mcp::notes::Happened;
@@ -26,17 +27,7 @@ impl Switchboard {
         let (frame, load) = heard.apart();
         self.lock().heard += 1;
         if mcp::depth(&frame) > DEEPEST {
-            match mcp::read(&frame) {
-                Message::Answer { id: Some(id), .. } => self.refuse(&id, &too_deep()),
-                Message::Request { id, .. } => {
-                    self.reply(mcp::failed(Some(&id), ErrorCode::Refused, &too_deep(), None));
-                }
-                Message::Answer { id: None, .. }
-                | Message::Notification { .. }
-                | Message::Batch(_)
-                | Message::Other
-                | Message::Broken => {}
-            }
+            Glimpse::all(&frame).iter().for_each(|glimpse| self.refuse_server(glimpse, &too_deep()));
             self.notes.noise(excerpt(&frame), "nested too deep".to_owned());
             return;
         }
@@ -50,7 +41,7 @@ impl Switchboard {
                     let mut state = self.lock();
                     let waiting = state.waiting.remove(&id);
                     state.doubtful.remove(&id);
-                    let is_unread = waiting.is_none() && state.unread.remove(&id);
+                    let is_unread = waiting.is_none() && state.unread.remove(&id).is_some();
                     (waiting, state.taken_back.remove(&id), is_unread)
                 };
                 let Some(waiting) = waiting else {
@@ -104,21 +95,19 @@ impl Switchboard {
                 self.out.push((renamed.unwrap_or(frame), load));
             }
             Message::Batch(parts) => {
+                if !self.is_batch_of_client(&parts) {
+                    return self.hear_apart(&frame);
+                }
                 let mut state = self.lock();
                 for part in parts {
                     match part {
                         Part::Request(id) => state.questions.ask(id.clone(), id),
-                        Part::Answer(id) if state.unread.remove(&id) => {}
-                        Part::Answer(id) => match state.waiting.remove(&id) {
-                            Some(Waiting::Client(request)) => drop(state.in_flight.remove(&request.id)),
-                            Some(Waiting::Us(_)) => {
-                                // A call that was asked for alone: it has its answer in here.
-                                if let Some(InFlight::Call(call)) = state.in_flight.remove(&id) {
-                                    call.token.cancel();
-                                }
+                        Part::Answer(id) if state.unread.remove(&id).is_some() => {}
+                        Part::Answer(id) => {
+                            if let Some(Waiting::Client(request)) = state.waiting.remove(&id) {
+                                state.in_flight.remove(&request.id);
                             }
-                            None => {}
-                        },
+                        }
                         Part::Other => {}
                     }
                 }
@@ -127,6 +116,36 @@ impl Switchboard {
                 self.answered.notify_waiters();
             }
             Message::Other | Message::Broken => self.hear_noise(frame, load),
+        }
+    }
+
+    /// Can a batch pass as it came? Only where it asks something, or the client asked for all of it in batches and each answer
+    /// is the only one.
+    fn is_batch_of_client(&self, parts: &[Part]) -> bool {
+        let state = self.lock();
+        let mut seen = HashSet::new();
+        let all_pass = parts.iter().all(|part| match part {
+            Part::Request(id) => state.questions.is_free(id) && seen.insert((true, id)),
+            Part::Answer(id) => {
+                let is_asked = match state.waiting.get(id) {
+                    Some(Waiting::Client(request)) => request.batch.is_some(),
+                    Some(Waiting::Us(_)) | None => false,
+                };
+                (is_asked || state.unread.contains_key(id)) && seen.insert((false, id))
+            }
+            Part::Other => true,
+        });
+        all_pass && !seen.is_empty()
+    }
+
+    /// Hears each message of a batch as if it had come alone.
+    fn hear_apart(self: &Arc<Switchboard>, frame: &[u8]) {
+        for part in mcp::apart(frame).unwrap_or_default() {
+            let part = part.get().as_bytes().to_vec();
+            match part.first() {
+                Some(b'[') => self.notes.noise(excerpt(&part), "not a message".to_owned()),
+                _ => self.hear_server(Inbound::counted(part, &self.inbound)),
+            }
         }
     }
 
@@ -146,23 +165,22 @@ impl Switchboard {
             return;
         }
         let is_marked = memmem::find(&frame, br#""jsonrpc""#).is_some();
-        let id = match Glimpse::of(&frame) {
-            Glimpse { sort: Sort::Answer, id } => id,
-            Glimpse { sort: Sort::Unsaid, id } => id.filter(|_| is_marked),
-            Glimpse { sort: Sort::Question, .. } => None,
-        };
-        let is_awaited = id.as_ref().is_some_and(|id| self.lock().waiting.contains_key(id));
-        match id.filter(|_| is_awaited) {
-            Some(id) => {
-                let why = if is_json { "neither a result nor an error" } else { "no JSON that can be read" };
-                self.refuse_soon(id, why);
-            }
-            None if is_json && is_marked => {
-                self.out.push((frame, load));
-                return;
-            }
-            None => {}
+        let awaited: Vec<Id> = Glimpse::all(&frame)
+            .into_iter()
+            .filter(|glimpse| match glimpse.sort {
+                Sort::Answer => true,
+                Sort::Unsaid => is_marked,
+                Sort::Question => false,
+            })
+            .filter_map(|glimpse| glimpse.id)
+            .filter(|id| self.lock().waiting.contains_key(id))
+            .collect();
+        if awaited.is_empty() && is_json && is_marked {
+            self.out.push((frame, load));
+            return;
         }
+        let why = if is_json { "neither a result nor an error" } else { "no JSON that can be read" };
+        awaited.into_iter().for_each(|id| self.refuse_soon(id, why));
         self.notes.noise(excerpt(&frame), "not a message".to_owned());
     }
 
@@ -188,19 +206,24 @@ impl Switchboard {
         });
     }
 
-    /// Something came that is no frame. Perhaps it tells whose answer it was to be.
+    /// Something came that is no frame.
     pub(in crate::mcp) fn noise(&self, begins: String, why: Noise) {
-        let words = why.in_words();
-        // A request has a name as well, but nobody waits for it here.
-        match Glimpse::of(begins.as_bytes()) {
-            Glimpse { sort: Sort::Answer | Sort::Unsaid, id: Some(id) } => self.refuse(&id, &words),
-            Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, .. } => {}
+        self.notes.noise(begins, why.in_words());
+    }
+
+    /// A message of the server cannot be passed on. Whoever waits for something because of it is told so.
+    pub(in crate::mcp) fn refuse_server(&self, glimpse: &Glimpse, why: &str) {
+        match glimpse {
+            Glimpse { sort: Sort::Question, id: Some(id) } => {
+                self.reply(mcp::failed(Some(id), ErrorCode::Refused, why, None));
+            }
+            Glimpse { sort: Sort::Answer | Sort::Unsaid, id: Some(id) } => self.refuse(id, why),
+            Glimpse { sort: Sort::Question | Sort::Answer | Sort::Unsaid, id: None } => {}
         }
-        self.notes.noise(begins, words);
     }
 
     /// An answer came that is none.
-    pub(in crate::mcp) fn refuse(&self, id: &Id, why: &str) {
+    fn refuse(&self, id: &Id, why: &str) {
         let words = format!("the server's answer was refused: it is {why}");
         let waiting = self.lock().waiting.remove(id);
         match waiting {

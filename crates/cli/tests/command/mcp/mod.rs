@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bad_input;
+mod batches;
 mod client;
 mod endings;
 mod failures;
@@ -21,6 +22,7 @@ mod shown;
 mod soak;
 mod supervision;
 mod together;
+mod too_long;
 mod transparency;
 mod unwritable;
 mod view;

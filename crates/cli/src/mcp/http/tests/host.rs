@@ -272,7 +272,9 @@ fn told(heard: Heard) -> String {
             };
             format!("noise, {why}: {}", &begins[..begins.len().min(16)])
         }
-        Heard::Refused { id, why } => format!("{id} refused: {}", why.in_words()),
+        Heard::Refused { glimpse, why } => {
+            format!("{} refused: {}", glimpse.id.as_ref().map_or("null", Id::json), why.in_words())
+        }
         Heard::Unanswered { id, why } => {
             let mut line = format!("{id} unanswered: {}", why.words.lines().next().unwrap_or_default());
             if let Some(status) = why.http_status {
