@@ -24,10 +24,43 @@ use crate::rewriter::Rewriter;
 use crate::settings::{self, Around, Settings, SettingsError, StateDir};
 
 /// How long a command that a person waits for may wait for another process.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long it may wait to take in what waits in the spool, where it only wants to read.
 const READING_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Why what waits in the spool could not be taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// Another process held the store.
+    Held,
+    /// There is no room.
+    Full,
+    /// A newer version wrote the store.
+    TooNew {
+        /// Its format.
+        found: u32,
+        /// The newest that is known here.
+        known: u32,
+    },
+}
+
+impl Waits {
+    pub(crate) fn in_words(self, lang: Lang) -> String {
+        match (self, lang) {
+            (Waits::Held, Lang::En) => "another process holds the store".to_owned(),
+            (Waits::Held, Lang::Zh) => "另一个进程占用着存储".to_owned(),
+            (Waits::Full, Lang::En) => "no space is left for the store".to_owned(),
+            (Waits::Full, Lang::Zh) => "存储所在磁盘没有空间".to_owned(),
+            (Waits::TooNew { found, known }, Lang::En) => {
+                format!("the store has format {found}, this version writes up to {known}")
+            }
+            (Waits::TooNew { found, known }, Lang::Zh) => {
+                format!("存储的格式是 {found}，此版本最高只写到 {known}")
+            }
+        }
+    }
+}
 
 /// The store as the settings describe it. Nothing is opened before it is needed.
 pub(crate) struct Cellar {
@@ -35,7 +68,7 @@ pub(crate) struct Cellar {
     folder: Option<PathBuf>,
     home: Option<PathBuf>,
     mistakes: Vec<SettingsError>,
-    lines_wait: Cell<bool>,
+    lines_wait: Cell<Option<Waits>>,
 }
 
 impl Cellar {
@@ -49,7 +82,7 @@ impl Cellar {
             folder,
             home: around.home.clone(),
             mistakes: Vec::new(),
-            lines_wait: Cell::new(false),
+            lines_wait: Cell::new(None),
         }
     }
 
@@ -93,8 +126,10 @@ impl Cellar {
             match keeper.tend(now()) {
                 Ok(_) => {}
                 // What cannot be taken in now may still be read without it.
-                Err(StoreError::Busy { .. } | StoreError::Full { .. } | StoreError::TooNew { .. }) => {
-                    self.lines_wait.set(true);
+                Err(StoreError::Busy { .. }) => self.lines_wait.set(Some(Waits::Held)),
+                Err(StoreError::Full { .. }) => self.lines_wait.set(Some(Waits::Full)),
+                Err(StoreError::TooNew { found, known, .. }) => {
+                    self.lines_wait.set(Some(Waits::TooNew { found, known }));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -108,8 +143,8 @@ impl Cellar {
         }
     }
 
-    /// Do lines wait in the spool that whoever reads should know of?
-    pub(crate) fn lines_wait(&self) -> bool {
+    /// Why lines wait in the spool that whoever reads should know of.
+    pub(crate) fn lines_wait(&self) -> Option<Waits> {
         self.lines_wait.get()
     }
 
@@ -171,7 +206,17 @@ impl Cellar {
 
     /// The same folder, made where it is not there, and nobody else's.
     pub(crate) fn make_folder(&self) -> Result<PathBuf, CommandError> {
-        Ok(Root::open(self.folder()?, self.believed())?.path().to_owned())
+        Ok(self.make_root()?.path().to_owned())
+    }
+
+    /// The same.
+    pub(crate) fn make_root(&self) -> Result<Root, CommandError> {
+        Ok(Root::open(self.folder()?, self.believed())?)
+    }
+
+    /// What the spool alone tells: a store that is gone when it is dropped.
+    pub(crate) fn spooled_only(&self) -> Result<Store, CommandError> {
+        Ok(self.keeper(&self.cleaner(), PATIENCE, PATIENCE).from_spool(now())?)
     }
 
     /// The desk that doors hand their entries to, with the patience of a hook.

@@ -70,6 +70,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use unstuck_judge::Lang;
+use unstuck_store::{SkippedRows, skipped_rows};
 
 use cellar::Cellar;
 use exit::{CommandError, ExitStatus};
@@ -132,6 +133,7 @@ enum Command {
     Problems(commands::problems::ProblemsArgs),
     Purge(commands::purge::PurgeArgs),
     Record(commands::record::RecordArgs),
+    Recover(commands::recover::RecoverArgs),
     Redo(commands::redo::RedoArgs),
     Replay(commands::replay::ReplayArgs),
     Restore(commands::restore::RestoreArgs),
@@ -237,17 +239,39 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
     let cellar = Cellar::new(&around, settings?);
     let done = hand_over(ui, &cellar, &cli.command);
     let status = done.map_err(|error| GoneSnapshot::explain(error, &cellar))?;
-    if cellar.lines_wait() {
-        ui.remark(match ui.lang() {
-            Lang::En => "another process holds the store: entries that wait in the spool are not shown yet\n",
-            Lang::Zh => "另一个进程占用着存储：在暂存区等待的记录尚未显示\n",
+    if let Some(why) = cellar.lines_wait() {
+        ui.remark(&match ui.lang() {
+            Lang::En => format!(
+                "{why}: entries that wait in the spool are not shown yet\n",
+                why = why.in_words(Lang::En)
+            ),
+            Lang::Zh => format!("{why}：在暂存区等待的记录尚未显示\n", why = why.in_words(Lang::Zh)),
         })?;
+    }
+    let skipped = skipped_rows();
+    if skipped.rows > 0 {
+        ui.remark(&skipped_in_words(&skipped, ui.lang()))?;
     }
     if let Command::Alerts(_) | Command::Gc(_) | Command::Problems(_) | Command::Stats(_) = &cli.command {
         ui.finish()?;
         commands::heartbeat::alert_quietly(ui.lang(), &cellar);
     }
     Ok(status)
+}
+
+/// Rows that could not be read and were left out of an answer.
+fn skipped_in_words(skipped: &SkippedRows, lang: Lang) -> String {
+    let first = skipped.first.as_deref().unwrap_or("?");
+    match lang {
+        Lang::En => format!(
+            "{} cannot be read and {} left out (the first: {first}); `unstuck doctor` tells more\n",
+            removed::counted(skipped.rows, ["row", "rows"]),
+            if skipped.rows == 1 { "is" } else { "are" },
+        ),
+        Lang::Zh => {
+            format!("有 {} 行无法读取，已略过（第一处：{first}）；详见 `unstuck doctor`\n", skipped.rows)
+        }
+    }
 }
 
 fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStatus, CommandError> {
@@ -274,6 +298,7 @@ fn hand_over(ui: &mut Ui, cellar: &Cellar, command: &Command) -> Result<ExitStat
         Command::Problems(args) => commands::problems::run(ui, cellar, args),
         Command::Purge(args) => commands::purge::run(ui, cellar, args),
         Command::Record(args) => commands::record::run(ui, cellar, args),
+        Command::Recover(args) => commands::recover::run(ui, cellar, args),
         Command::Redo(args) => commands::redo::run(ui, cellar, args),
         Command::Replay(args) => commands::replay::run(ui, cellar, args),
         Command::Restore(args) => commands::restore::run(ui, cellar, args),

@@ -275,6 +275,14 @@ fn set_aside(root: &Root, now: u64) -> Result<PathBuf, StoreError> {
     Ok(folder)
 }
 
+/// Do the first bytes of the file name a way of reading or writing that SQLite does not know? It then takes the file for one that
+/// may only be read.
+pub(crate) fn has_bad_header(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut header));
+    read.is_ok() && header[18..].iter().any(|version| !(1..=2).contains(version))
+}
+
 /// Reads the whole database and says whether it fits together. That another process holds it is no answer, and is an error.
 fn is_sound(path: &Path, patience: Duration) -> Result<bool, StoreError> {
     let answer = connect(path, patience).and_then(|connection| {
@@ -286,7 +294,9 @@ fn is_sound(path: &Path, patience: Duration) -> Result<bool, StoreError> {
     });
     match answer {
         // An empty file is a sound database to SQLite, but none of ours.
-        Ok((answer, format, fits)) => Ok(answer == "ok" && format >= migrate::FIRST && fits),
+        Ok((answer, format, fits)) => {
+            Ok(answer == "ok" && format >= migrate::FIRST && fits && !has_bad_header(path))
+        }
         Err(StoreError::Damaged { .. }) => Ok(false),
         Err(error) => Err(error),
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::database;
+
 /// Why the store could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -174,6 +176,9 @@ impl StoreError {
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
                 Some(ErrorCode::DiskFull) => StoreError::Full { path },
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    StoreError::Damaged { path, why: source.to_string() }
+                }
+                Some(ErrorCode::ReadOnly) if database::has_bad_header(&path) => {
                     StoreError::Damaged { path, why: source.to_string() }
                 }
                 _ if is_of_damage(&source) => StoreError::Damaged { path, why: source.to_string() },

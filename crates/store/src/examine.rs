@@ -12,6 +12,8 @@ use crate::store::Store;
 
 /// So much of what is wrong with the structure is told.
 const TOLD: usize = 5;
+/// After so many rows somebody is told how far it is.
+const SEEN: u64 = 10_000;
 
 /// What a look at everything found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,12 +53,9 @@ const JSON: [(&str, &str); 6] = [
 ];
 
 impl Store {
-    /// Reads everything. What is damaged is counted, and is no error.
-    pub fn examine(&self) -> Result<Examined, StoreError> {
+    /// Reads everything. What is damaged is counted, and is no error. `seen` is told now and then how far it is.
+    pub fn examine(&self, seen: &mut dyn FnMut(&Examined)) -> Result<Examined, StoreError> {
         let mut examined = Examined::default();
-        if let Err(error) = structure(&self.connection, &mut examined) {
-            tolerate(self, &mut examined, error)?;
-        }
         let tables = match tables(&self.connection) {
             Ok(tables) => tables,
             Err(error) => {
@@ -65,9 +64,16 @@ impl Store {
             }
         };
         for table in tables {
-            if let Err(error) = rows(&self.connection, &table, &mut examined) {
+            if let Err(error) = rows(&self.connection, &table, &mut examined, seen) {
                 tolerate(self, &mut examined, error)?;
             }
+        }
+        seen(&examined);
+        if database::has_bad_header(&self.root().timeline()) {
+            examined.structure.push("the header names a way of writing that SQLite does not know".to_owned());
+        }
+        if let Err(error) = structure(&self.connection, &mut examined) {
+            tolerate(self, &mut examined, error)?;
         }
         // Rows that cannot be read are told of already.
         if migrate::format(&self.connection).is_ok_and(|format| format == migrate::newest(migrate::STEPS)) {
@@ -87,7 +93,7 @@ impl Store {
     }
 
     /// Does it bear the number of a newer format although its tables are those of this one?
-    pub(crate) fn is_misnumbered(&self) -> Result<bool, StoreError> {
+    pub fn is_misnumbered(&self) -> Result<bool, StoreError> {
         match self.newer_format()? {
             Some(_) => database::has_tables_of(&self.connection, migrate::newest(migrate::STEPS))
                 .map_err(self.wrong()),
@@ -114,7 +120,7 @@ fn structure(connection: &Connection, examined: &mut Examined) -> Result<(), rus
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let line = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default()).into_owned();
-        if line != "ok" {
+        if line != "ok" && !examined.structure.contains(&line) {
             examined.structure.push(line);
         }
     }
@@ -149,7 +155,12 @@ impl Column {
     }
 }
 
-fn rows(connection: &Connection, table: &str, examined: &mut Examined) -> Result<(), rusqlite::Error> {
+fn rows(
+    connection: &Connection,
+    table: &str,
+    examined: &mut Examined,
+    seen: &mut dyn FnMut(&Examined),
+) -> Result<(), rusqlite::Error> {
     let columns: Vec<Column> = connection
         .prepare("SELECT name, type, \"notnull\" FROM pragma_table_info(?1) ORDER BY cid")?
         .query_map([table], |row| {
@@ -162,6 +173,9 @@ fn rows(connection: &Connection, table: &str, examined: &mut Examined) -> Result
     let mut all = statement.query([])?;
     while let Some(row) = all.next()? {
         examined.rows += 1;
+        if examined.rows.is_multiple_of(SEEN) {
+            seen(examined);
+        }
         if !is_whole(row, &columns)? {
             examined.damaged += 1;
             let number = row.get_ref(0)?.as_i64().ok().filter(|_| columns[0].sort == "INTEGER");

@@ -8,7 +8,7 @@ use crate::calls::{StoredCall, StoredCallText};
 use crate::error::StoreError;
 use crate::event::{Bookmark, StoredEvent};
 use crate::problems::Problem;
-use crate::rows::Lenient;
+use crate::rows::{self, Lenient};
 use crate::session;
 use crate::store::Store;
 use crate::timeline::{StoredSession, Wanted};
@@ -97,7 +97,9 @@ impl Store {
                 "SELECT {columns} FROM session
                  WHERE id > ?1 AND id <= ?2 AND (?3 IS NULL OR id = ?3) AND last_at >= ?4 ORDER BY id LIMIT ?5"
             );
-            self.paged(&sql, &bounds, only, StoredSession::read, |row| each(Exported::Session(row)))?;
+            self.paged("session", &sql, &bounds, only, StoredSession::read, |row| {
+                each(Exported::Session(row))
+            })?;
         }
         if selection.calls {
             let (columns, texts, tables) = (StoredCall::COLUMNS, StoredCallText::COLUMNS, StoredCall::TABLES);
@@ -114,7 +116,7 @@ impl Store {
                     Box::new(StoredCallText::read(row, StoredCall::WIDTH)?),
                 ))
             };
-            self.paged(&sql, &bounds, only, read, |(call, text)| each(Exported::Call(call, text)))?;
+            self.paged("call", &sql, &bounds, only, read, |(call, text)| each(Exported::Call(call, text)))?;
         }
         if selection.events {
             let wanted = Wanted {
@@ -186,16 +188,38 @@ impl Store {
         };
         let mut after = String::new();
         loop {
-            let page = || -> Result<Vec<Problem>, rusqlite::Error> {
-                self.connection
-                    .prepare_cached(&sql)?
-                    .query_map((&after, bounds.session, from, PAGE), Problem::read)?
-                    .collect()
+            let before = after.clone();
+            let mut page = || -> Result<Vec<Option<Problem>>, rusqlite::Error> {
+                let mut statement = self.connection.prepare_cached(&sql)?;
+                let mut rows = statement.query((&before, bounds.session, from, PAGE))?;
+                let mut found = Vec::new();
+                while let Some(row) = rows.next()? {
+                    rows::take_replaced();
+                    let problem = Problem::read(row)?;
+                    // A key that is no text leads on to nothing.
+                    let is_whole = !rows::take_replaced();
+                    if problem.cause > after {
+                        after.clone_from(&problem.cause);
+                    }
+                    if !is_whole {
+                        rows::skip("problem", None);
+                    }
+                    found.push(Some(problem).filter(|_| is_whole));
+                }
+                Ok(found)
             };
-            let page = page().map_err(self.wrong())?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after.clone_from(&last.cause);
-            page.into_iter().try_for_each(|problem| each(Exported::Problem(problem)))?;
+            let page = match page() {
+                // Rows without numbers cannot be counted past a page that cannot be read.
+                Err(error) if rows::is_damage(&error) => {
+                    rows::skip("problem", None);
+                    return Ok(());
+                }
+                page => page.map_err(self.wrong())?,
+            };
+            page.into_iter().flatten().try_for_each(|problem| each(Exported::Problem(problem)))?;
+            if after == before {
+                return Ok(());
+            }
         }
     }
 
@@ -209,26 +233,37 @@ impl Store {
     /// Reads a table page by page, or only some rows of it. The query's first column is its number, by which it goes on.
     fn paged<T, E: From<StoreError>>(
         &self,
+        table: &str,
         sql: &str,
         bounds: &Bounds,
         only: Option<&[i64]>,
         read: fn(&Row<'_>) -> Result<T, rusqlite::Error>,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let page = |after: i64, last: i64| -> Result<Vec<(i64, T)>, StoreError> {
-            let rows = || -> Result<Vec<(i64, T)>, rusqlite::Error> {
-                self.connection
-                    .prepare_cached(sql)?
-                    .query_map((after, last, bounds.session, bounds.from, PAGE), |row| {
-                        Ok((row.lenient(0)?, read(row)?))
-                    })?
-                    .collect()
+        // A row that cannot be read whole is left out, but its number leads on.
+        let page = |after: i64, last: i64| -> Result<Vec<(i64, Option<T>)>, StoreError> {
+            let mut found = Vec::new();
+            let read_on = |after: i64, seen: &mut i64| {
+                let mut statement = self.connection.prepare_cached(sql)?;
+                let mut rows = statement.query((after, last, bounds.session, bounds.from, PAGE))?;
+                while let Some(row) = rows.next()? {
+                    rows::take_replaced();
+                    let number: i64 = row.lenient(0)?;
+                    let whole = Some(read(row)?).filter(|_| !rows::take_replaced());
+                    if whole.is_none() {
+                        rows::skip(table, Some(number));
+                    }
+                    found.push((number, whole));
+                    *seen = number;
+                }
+                Ok(())
             };
-            rows().map_err(self.wrong())
+            rows::over_gaps(table, after, read_on).map_err(self.wrong())?;
+            Ok(found)
         };
         if let Some(only) = only {
             for number in only {
-                page(number - 1, *number)?.into_iter().try_for_each(|(_, row)| each(row))?;
+                page(number - 1, *number)?.into_iter().filter_map(|(_, row)| row).try_for_each(&mut each)?;
             }
             return Ok(());
         }
@@ -237,7 +272,7 @@ impl Store {
             let rows = page(after, i64::MAX)?;
             let Some((last, _)) = rows.last() else { return Ok(()) };
             after = *last;
-            rows.into_iter().try_for_each(|(_, row)| each(row))?;
+            rows.into_iter().filter_map(|(_, row)| row).try_for_each(&mut each)?;
         }
     }
 }

@@ -98,7 +98,7 @@ pub use problem_state::{ProblemAges, ProblemState, ProblemTimes};
 pub use problems::{Problem, ProblemSession};
 pub use purge::{CopiesToo, Purge, Purged};
 pub use record::{Bench, KNOWS_FOR_MS, Said, is_same_note};
-pub use recover::{RecoverHow, Recovered, set_aside, set_aside_damaged};
+pub use recover::{RecoverHow, Recovered, is_damaged, put_aside, set_aside};
 pub use removal::Removed;
 pub use retention::{Retention, Size};
 pub use rewritten::Rewritten;

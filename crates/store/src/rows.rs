@@ -3,8 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{ErrorCode, Row};
 
 thread_local! {
     /// A value was replaced since this was last asked.
@@ -58,6 +58,42 @@ pub(crate) fn readable<T>(
     Ok(read)
 }
 
+/// After so many numbers in a row that lead to nothing readable, the steps become longer.
+const STEPS: u32 = 256;
+
+/// Goes through a table by the numbers of its rows, over pages that cannot be read. `read_on` reads the rows behind a number, in
+/// order, and notes the number of each that it has read.
+pub(crate) fn over_gaps(
+    table: &str,
+    after: i64,
+    mut read_on: impl FnMut(i64, &mut i64) -> Result<(), rusqlite::Error>,
+) -> Result<(), rusqlite::Error> {
+    let (mut from, mut misses) = (after, 0_u32);
+    loop {
+        let mut seen = from;
+        match read_on(from, &mut seen) {
+            Err(error) if is_damage(&error) => {
+                if seen > from || misses == 0 {
+                    misses = 0;
+                    skip(table, seen.checked_add(1));
+                }
+                let step = 1_i64.checked_shl(misses / STEPS).filter(|step| *step > 0);
+                misses += 1;
+                match step.and_then(|step| seen.checked_add(step)) {
+                    Some(next) => from = next,
+                    None => return Ok(()),
+                }
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Does SQLite say that a page is not what it should be?
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
 /// Values of a row, whatever stands there.
 pub(crate) trait Lenient {
     /// The value of a column, or the nearest to it that can be read.
@@ -76,7 +112,7 @@ pub(crate) trait FromDamaged {
 }
 
 /// Notes that a value was replaced.
-fn replaced<T>(value: T) -> T {
+pub(crate) fn replaced<T>(value: T) -> T {
     REPLACED.set(true);
     value
 }

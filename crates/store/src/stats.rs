@@ -11,7 +11,7 @@ use rusqlite::{Connection, Row};
 use unstuck_judge::{DENIED_BY_CHECK, vocabulary};
 
 use crate::error::StoreError;
-use crate::rows::Lenient;
+use crate::rows::{self, Lenient};
 use crate::server_name::server_of;
 use crate::store::Store;
 
@@ -158,11 +158,16 @@ impl<'r> Counted<'r> {
     const COLUMNS: &'static str =
         "state, attempt, took_ms, ifnull(ended_at, asked_at), kind, error_type, rung_before,
         repeat, recovered_at, call_print, charge IS NOT NULL, false_alarm, rule";
+    const WIDTH: usize = 13;
 
     /// Reads the columns, the first of which stands at 1.
     fn read(row: &'r Row<'_>) -> Result<Counted<'r>, rusqlite::Error> {
-        let text =
-            |column| row.get_ref(column).map(|value| value.as_str_or_null().ok().flatten().unwrap_or(""));
+        let text = |column| {
+            row.get_ref(column).map(|value| match value.as_str_or_null() {
+                Ok(text) => text.unwrap_or(""),
+                Err(_) => rows::replaced(""),
+            })
+        };
         let number = |column| row.lenient::<Option<i64>>(column).map(|value| value.map(i64::unsigned_abs));
         Ok(Counted {
             state: text(1)?,
@@ -313,20 +318,30 @@ fn count_calls(
     let group = by.map_or("0", GroupBy::column);
     let columns = Counted::COLUMNS;
     let of_session = scope.session.map_or("?1 IS NULL", |_| "session = ?1");
-    let mut statement = connection
-        .prepare(&format!("SELECT {group}, {columns} FROM call WHERE {of_session} AND asked_at >= ?2"))?;
+    let sql = format!(
+        "SELECT {group}, {columns}, id FROM call WHERE {of_session} AND asked_at >= ?2 AND id > ?3 ORDER BY id"
+    );
+    let mut statement = connection.prepare(&sql)?;
     let since = i64::try_from(scope.since.unwrap_or(0)).unwrap_or(i64::MAX);
-    let mut rows = statement.query((scope.session, since))?;
     let (mut groups, mut costs) = (Groups::default(), Costs::new());
-    while let Some(row) = rows.next()? {
-        let group = match (by, row.get_ref(0)?) {
-            (Some(GroupBy::Server), tool) => server_in(tool),
-            (_, group) => group,
-        };
-        if let Some(tally) = groups.of(group) {
-            tally.add(&Counted::read(row)?, &mut costs);
+    rows::over_gaps("call", i64::MIN, |after, seen| {
+        let mut rows = statement.query((scope.session, since, after))?;
+        while let Some(row) = rows.next()? {
+            let group = match (by, row.get_ref(0)?) {
+                (Some(GroupBy::Server), tool) => server_in(tool),
+                (_, group) => group,
+            };
+            rows::take_replaced();
+            let call = Counted::read(row)?;
+            *seen = row.get(Counted::WIDTH + 1)?;
+            if rows::take_replaced() {
+                rows::skip("call", Some(*seen));
+            } else if let Some(tally) = groups.of(group) {
+                tally.add(&call, &mut costs);
+            }
         }
-    }
+        Ok(())
+    })?;
     let mut all: Vec<(StatsKey, Stats)> = Vec::new();
     for (name, tally) in groups.names {
         all.push((StatsKey::Name(name), tally.finish(&costs)));

@@ -170,10 +170,14 @@ impl Store {
             "SELECT min(seq) - 1 FROM (SELECT seq FROM event WHERE true{condition} ORDER BY seq DESC LIMIT ?)"
         );
         values.push(Sql::Integer(i64::try_from(count).unwrap_or(i64::MAX)));
-        let found: Option<i64> = self
-            .connection
-            .query_row(&sql, params_from_iter(values), |row| row.lenient(0))
-            .map_err(self.wrong())?;
+        let found = self.connection.query_row(&sql, params_from_iter(values), |row| row.lenient(0));
+        let found: Option<i64> = match found {
+            // Not all of them can be counted: somewhat fewer are shown.
+            Err(error) if rows::is_damage(&error) => {
+                return Ok(Bookmark(self.newest()?.0.saturating_sub(count)));
+            }
+            found => found.map_err(self.wrong())?,
+        };
         match found {
             Some(seq) => Ok(Bookmark(seq.max(0).unsigned_abs())),
             None => self.newest(),
@@ -191,34 +195,49 @@ impl Store {
         let mut seen = after;
         loop {
             let page = self.page(wanted, seen, up_to)?;
-            let Some(last) = page.last() else { return Ok(()) };
-            seen = last.seq;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            seen = Bookmark(last.unsigned_abs());
             let is_last = page.len() < PAGE;
-            page.into_iter().try_for_each(&mut each)?;
+            page.into_iter().filter_map(|(_, event)| event).try_for_each(&mut each)?;
             if is_last {
                 return Ok(());
             }
         }
     }
 
+    /// Events by their numbers; those that cannot be read whole are left out.
     fn page(
         &self,
         wanted: &Wanted<'_>,
         after: Bookmark,
         up_to: Bookmark,
-    ) -> Result<Vec<StoredEvent>, StoreError> {
+    ) -> Result<Vec<(i64, Option<StoredEvent>)>, StoreError> {
         let (condition, values) = wanted.condition();
         let sql = format!(
             "SELECT {COLUMNS} FROM event LEFT JOIN session ON session.id = event.session
              WHERE event.seq > ? AND event.seq <= ?{condition} ORDER BY event.seq LIMIT {PAGE}"
         );
         // A bookmark from another program may be any number.
-        let place = |bookmark: Bookmark| Sql::Integer(i64::try_from(bookmark.0).unwrap_or(i64::MAX));
-        let values = [place(after), place(up_to)].into_iter().chain(values);
-        let wrong = self.wrong();
-        let mut statement = self.connection.prepare_cached(&sql).map_err(&wrong)?;
-        let rows = statement.query_map(params_from_iter(values), StoredEvent::read).map_err(&wrong)?;
-        rows.collect::<Result<_, _>>().map_err(wrong)
+        let place = |bookmark: Bookmark| i64::try_from(bookmark.0).unwrap_or(i64::MAX);
+        let mut found = Vec::new();
+        let read_on = |after: i64, seen: &mut i64| {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let places = [after, place(up_to)].into_iter().map(Sql::Integer);
+            let mut rows = statement.query(params_from_iter(places.chain(values.iter().cloned())))?;
+            while let Some(row) = rows.next()? {
+                let number: i64 = row.get(0)?;
+                rows::take_replaced();
+                let event = Some(StoredEvent::read(row)?).filter(|_| !rows::take_replaced());
+                if event.is_none() {
+                    rows::skip("event", Some(number));
+                }
+                found.push((number, event));
+                *seen = number;
+            }
+            Ok(())
+        };
+        rows::over_gaps("event", place(after), read_on).map_err(self.wrong())?;
+        Ok(found)
     }
 }
 
@@ -331,7 +350,8 @@ mod tests {
         let sample = Sample::empty();
         sample.event(0, "telepathy", "thought", Some(sample.session("one", 0)), None, "of sheep");
         sample.sql("DELETE FROM session");
-        let event = sample.store.page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0);
+        let event =
+            sample.store.page(&Wanted::default(), Bookmark(0), Bookmark(9)).unwrap().remove(0).1.unwrap();
         let shown = (&*event.channel, &*event.kind, event.session, &*event.body);
         assert_eq!(shown, ("telepathy", "thought", None, r#"{"text":"of sheep"}"#));
     }

@@ -5,9 +5,10 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use unstuck_judge::Lang;
-use unstuck_store::{Removed, Size, StoreError};
+use unstuck_store::{Examined, Removed, Size, StoreError};
 
 use crate::cellar::{self, Cellar};
+use crate::commands::recover::examined_in_words;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
 use crate::plain;
@@ -48,6 +49,7 @@ struct WireGc<'a> {
     bytes_after: u64,
     /// Nothing where it was not looked at.
     sound: Option<bool>,
+    damaged_rows: Option<u64>,
     /// Nothing where no snapshot has been taken yet.
     vault: Option<WireVault>,
 }
@@ -69,6 +71,8 @@ struct Collected {
     copies: Vec<PathBuf>,
     before: u64,
     after: u64,
+    /// Nothing where it was not looked at.
+    examined: Option<Examined>,
 }
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitStatus, CommandError> {
@@ -94,7 +98,8 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitSta
             copies: &collected.copies,
             bytes_before: collected.before,
             bytes_after: collected.after,
-            sound: (!args.dry_run && is_recorded).then_some(true),
+            sound: collected.examined.as_ref().map(Examined::is_sound),
+            damaged_rows: collected.examined.as_ref().map(|examined| examined.damaged),
             vault: snapshots.as_ref().map(|vault| WireVault {
                 removed: vault.snapshots.iter().map(ToString::to_string).collect(),
                 bytes_before: vault.before,
@@ -181,9 +186,15 @@ fn collect(cellar: &Cellar, lang: Lang) -> Result<Collected, CommandError> {
     };
     store.give_back(&mut still_free)?;
     store.fold_all()?;
-    store.check()?;
+    let examined = store.examine(&mut |examined| {
+        progress.show(|| examined_in_words(examined, lang));
+    })?;
     progress.end();
+    if let Some(why) = examined.structure.first() {
+        return Err(StoreError::Damaged { path: store.root().timeline(), why: why.clone() }.into());
+    }
     Ok(Collected {
+        examined: Some(examined),
         taken: tended.taken,
         sealed: tended.sealed.len() as u64,
         removed,
@@ -212,10 +223,26 @@ fn in_words(collected: &Collected, dry: bool, lang: Lang) -> String {
     text.push_str(&match (dry, lang) {
         (true, Lang::En) => format!("size: {before}\n"),
         (true, Lang::Zh) => format!("大小：{before}\n"),
-        (false, Lang::En) => format!("size: {before} → {after}; the database is sound\n"),
-        (false, Lang::Zh) => format!("大小：{before} → {after}；数据库完好\n"),
+        (false, Lang::En) => format!("size: {before} → {after}; {}\n", verdict(collected, lang)),
+        (false, Lang::Zh) => format!("大小：{before} → {after}；{}\n", verdict(collected, lang)),
     });
     text
+}
+
+/// Is the database as it should be?
+fn verdict(collected: &Collected, lang: Lang) -> String {
+    let Some(examined) = &collected.examined else { return String::new() };
+    match (examined.is_readable(), examined.is_sound(), lang) {
+        (true, true, Lang::En) => "the database is sound".to_owned(),
+        (true, true, Lang::Zh) => "数据库完好".to_owned(),
+        (true, false, Lang::En) => "the chain of events is broken (`unstuck doctor`)".to_owned(),
+        (true, false, Lang::Zh) => "事件链已断开（`unstuck doctor`）".to_owned(),
+        (false, _, Lang::En) => {
+            let rows = removed::counted(examined.damaged, ["row", "rows"]);
+            format!("{rows} cannot be read whole (`unstuck recover`)")
+        }
+        (false, _, Lang::Zh) => format!("有 {} 行无法完整读取（`unstuck recover`）", examined.damaged),
+    }
 }
 
 fn vault_in_words(vault: &unstuck_vault::Collected, dry: bool, lang: Lang) -> String {

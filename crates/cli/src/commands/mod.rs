@@ -25,6 +25,7 @@ pub(crate) mod pause;
 pub(crate) mod problems;
 pub(crate) mod purge;
 pub(crate) mod record;
+pub(crate) mod recover;
 pub(crate) mod redo;
 pub(crate) mod replay;
 pub(crate) mod restore;

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use unstuck_store::{Filesystem, Root, Store, StoreError};
+use unstuck_judge::Lang;
+use unstuck_store::{ChainFault, Examined, Filesystem, Root, Store, StoreError};
 
 use super::Doctor;
+use crate::cellar::Waits;
+use crate::commands::recover::examined_in_words;
 use crate::exit::CommandError;
 use crate::moment;
 use crate::plain;
+use crate::progress::Progress;
 use crate::removed;
 
 const STORE: &str = "store";
@@ -78,33 +82,154 @@ impl Doctor<'_> {
     }
 
     fn look_inside(&mut self, store: &Store, waited: u64) {
-        match store.check() {
-            Ok(()) => {
-                let size = store.size().map_or(0, |size| size.database + size.log);
-                let path = plain::line(&store.root().path().to_string_lossy()).into_owned();
-                let size = removed::size(size);
-                let what = self.say(format!("{path} is sound ({size})"), format!("{path} 完好（{size}）"));
-                self.fine(STORE, "database", what);
+        let lang = self.lang;
+        let mut progress = Progress::new();
+        let examined = store.examine(&mut |examined| {
+            progress.show(|| examined_in_words(examined, lang));
+        });
+        progress.end();
+        match examined {
+            Ok(examined) => {
+                self.look_at_the_rows(store, &examined);
+                self.look_at_the_chain(&examined);
             }
             Err(error) => self.store_fails("database", &CommandError::from(error)),
         }
+        self.look_at_the_format(store);
         self.look_at_the_spool(store.root().waiting_bytes(), waited);
         self.look_at_the_clock(store);
         self.look_at_our_faults(store);
     }
 
+    /// All that is there was read: is it whole?
+    fn look_at_the_rows(&mut self, store: &Store, examined: &Examined) {
+        let path = plain::line(&store.root().timeline().to_string_lossy()).into_owned();
+        if examined.is_readable() {
+            let size = removed::size(store.size().map_or(0, |size| size.database + size.log));
+            let path = plain::line(&store.root().path().to_string_lossy()).into_owned();
+            let rows = examined.rows;
+            let counted = removed::counted(rows, ["row", "rows"]);
+            let what = self.say(
+                format!("{path} is sound ({size}, {counted})"),
+                format!("{path} 完好（{size}，{rows} 行）"),
+            );
+            return self.fine(STORE, "database", what);
+        }
+        let todo = self.say(
+            "`unstuck recover` sets the damaged database aside and brings back what can be read of it",
+            "`unstuck recover` 会将损坏的数据库移到一旁，并恢复其中可读取的内容",
+        );
+        if let Some(why) = examined.structure.first() {
+            let why = plain::short(why, 200);
+            let what = self.say(format!("{path} is damaged: {why}"), format!("{path} 已损坏：{why}"));
+            self.fail(STORE, "database", what, todo.clone());
+        }
+        if examined.damaged > 0 {
+            let first = examined.first.clone().unwrap_or_default();
+            let counted = removed::counted(examined.damaged, ["row", "rows"]);
+            let what = self.say(
+                format!(
+                    "{counted} of {path} cannot be read whole (the first: {first}); answers leave them out"
+                ),
+                format!("{path} 中有 {} 行无法完整读取（第一处：{first}）；回答中会略过", examined.damaged),
+            );
+            self.fail(STORE, "rows", what, todo);
+        }
+    }
+
+    /// Is every event, and every call that one tells of, as it was written?
+    fn look_at_the_chain(&mut self, examined: &Examined) {
+        let Some(chain) = &examined.chain else { return };
+        let Some(first) = chain.first else {
+            let head = chain.head.as_deref().unwrap_or("-");
+            let counted = removed::counted(chain.events, ["event", "events"]);
+            let what = self.say(
+                format!("{counted} in a row, each linked to the one before it; the last link is {head}"),
+                format!("{} 个事件逐一相连；最后的链接为 {head}", chain.events),
+            );
+            return self.fine(STORE, "chain", what);
+        };
+        let what = match first {
+            ChainFault::Event { seq } => self
+                .say(format!("event {seq} is not as unstuck wrote it"), format!("事件 {seq} 与写入时不符")),
+            ChainFault::Missing { first, last } if first == last => self.say(
+                format!("event {first} is gone, and unstuck did not remove it"),
+                format!("事件 {first} 已不在，且并非由 unstuck 删除"),
+            ),
+            ChainFault::Missing { first, last } => self.say(
+                format!("events {first} to {last} are gone, and unstuck did not remove them"),
+                format!("事件 {first} 至 {last} 已不在，且并非由 unstuck 删除"),
+            ),
+            ChainFault::Call { call, seq } => self.say(
+                format!("call {call} is not as event {seq} says that unstuck wrote it"),
+                format!("调用 {call} 与事件 {seq} 所记录的写入内容不符"),
+            ),
+        };
+        let more = chain.faults.saturating_sub(1);
+        let what = match (more, self.lang) {
+            (0, _) => what,
+            (more, Lang::En) => format!("{what}; so are {more} more"),
+            (more, Lang::Zh) => format!("{what}；另有 {more} 处"),
+        };
+        let todo = self.say(
+            "another program changed the database: compare it with an `unstuck export` or a backup from before",
+            "有其他程序改动了数据库：请与之前的 `unstuck export` 或备份比较",
+        );
+        self.warn(STORE, "chain", what, todo);
+    }
+
+    /// Can this version write what it reads?
+    fn look_at_the_format(&mut self, store: &Store) {
+        let Ok(Some(format)) = store.newer_format() else { return };
+        let (what, todo) = match store.is_misnumbered() {
+            Ok(true) => (
+                self.say(
+                    format!("the database bears the number of a format ({format}) that it does not have: everything waits in the spool"),
+                    format!("数据库的格式号（{format}）与其内容不符：所有记录都在暂存区等待"),
+                ),
+                self.say(
+                    "`unstuck recover` brings everything back under the right number",
+                    "`unstuck recover` 会以正确的格式号恢复全部内容",
+                ),
+            ),
+            Ok(false) | Err(_) => (
+                self.say(
+                    format!("a newer version of unstuck wrote the database (format {format}): this one only reads it, and everything waits in the spool"),
+                    format!("数据库由更新的版本写入（格式 {format}）：此版本只能读取，所有记录都在暂存区等待"),
+                ),
+                self.say(
+                    "update unstuck, or point `store.state-dir` elsewhere",
+                    "请更新 unstuck，或将 `store.state-dir` 指向别处",
+                ),
+            ),
+        };
+        self.fail(STORE, "format", what, todo);
+    }
+
     /// Databases that could not be read any more. Whoever opens the store may have put one there just now.
     fn look_at_what_was_set_aside(&mut self, root: &Root) {
         let aside = fs::read_dir(root.damaged()).map_or(0, |entries| entries.flatten().count());
-        if aside > 0 {
-            let path = plain::line(&root.damaged().to_string_lossy()).into_owned();
-            let what = self.say(
-                format!("a database that could not be read any more was set aside in {path}"),
-                format!("无法读取的数据库已移到 {path}"),
-            );
-            let todo = self.say("look at the disk, then remove that folder", "请检查磁盘，然后删除该文件夹");
-            self.note(STORE, "damaged", what, Some(todo));
+        if aside == 0 {
+            return;
         }
+        let path = plain::line(&root.damaged().to_string_lossy()).into_owned();
+        let what = self.say(
+            format!("a database that could not be read any more was set aside in {path}"),
+            format!("无法读取的数据库已移到 {path}"),
+        );
+        let left = self.cellar.to_read().and_then(|store| Ok(store.unrecovered()?));
+        if left.is_ok_and(|left| left.is_empty()) {
+            let todo = self.say(
+                "look at the disk; what could be read came back, so that folder may go",
+                "请检查磁盘；可读取的内容已恢复，该文件夹可以删除",
+            );
+            return self.note(STORE, "damaged", what, Some(todo));
+        }
+        let todo = self.say(
+            "look at the disk, then `unstuck recover` brings back what can be read of it",
+            "请检查磁盘，然后 `unstuck recover` 会恢复其中可读取的内容",
+        );
+        self.warn(STORE, "damaged", what, todo);
     }
 
     fn look_at_the_spool(&mut self, waiting: u64, waited: u64) {
@@ -123,10 +248,28 @@ impl Doctor<'_> {
                     format!("{size} wait in the spool and could not be taken in"),
                     format!("暂存区有 {size} 等待，未能写入数据库"),
                 );
-                let todo = self.say(
-                    "end what holds the database, then run `unstuck heartbeat`",
-                    "请结束占用数据库的进程，然后运行 `unstuck heartbeat`",
-                );
+                let (why, todo) = match self.cellar.lines_wait() {
+                    // The format is told of already, with what to do.
+                    Some(why @ Waits::TooNew { .. }) => (Some(why), None),
+                    Some(why @ Waits::Full) => {
+                        let todo = self.say("free some space on that disk", "请在该磁盘上腾出空间");
+                        (Some(why), Some(todo))
+                    }
+                    why @ (Some(Waits::Held) | None) => {
+                        let todo = self.say(
+                            "end what holds the database, then run `unstuck heartbeat`",
+                            "请结束占用数据库的进程，然后运行 `unstuck heartbeat`",
+                        );
+                        (why, Some(todo))
+                    }
+                };
+                let what = match why {
+                    None => what,
+                    Some(why) => {
+                        let why = why.in_words(self.lang);
+                        self.say(format!("{what}: {why}"), format!("{what}：{why}"))
+                    }
+                };
                 self.warn(STORE, "spool", what, todo);
             }
         }

@@ -138,8 +138,8 @@ impl CommandError {
                     "请在该磁盘上腾出空间；之后 `unstuck gc` 可缩小存储",
                 ),
                 StoreError::Damaged { .. } => say(
-                    "run it again: the file is checked and set aside",
-                    "请再运行一次：该文件会被检查并移到一旁",
+                    "`unstuck recover` sets it aside and brings back what can be read of it",
+                    "`unstuck recover` 会将其移到一旁，并恢复其中可读取的内容",
                 ),
                 StoreError::Network { .. } => say(
                     "point `store.state-dir` at a folder on a local disk",

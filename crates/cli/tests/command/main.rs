@@ -12,6 +12,7 @@ mod checks;
 #[cfg(target_os = "linux")]
 mod clock;
 mod config;
+mod damaged_store;
 mod demo;
 mod diagnose_jsonl;
 mod diagnose_piped;

@@ -200,6 +200,23 @@ impl Merge<'_> {
         read().map_err(wrong)
     }
 
+    /// How many events the source once held and does not any more, although unstuck did not remove them. A source from before
+    /// there was a chain does not tell.
+    pub(super) fn lost_events(&self) -> u64 {
+        let salvage = self.salvage;
+        let Some(from) = salvage.rows("fact").find(|row| row.text("name") == FROM) else { return 0 };
+        let from: i64 = from.text("value").parse().unwrap_or(1);
+        let numbers = salvage.numbers("event");
+        let there = numbers.iter().filter(|seq| **seq >= from).count() as u64;
+        let last = numbers.into_iter().max().unwrap_or(0);
+        let removed: u64 = salvage
+            .rows("event_cut")
+            .map(|cut| (cut.integer("first").unwrap_or(cut.number).max(from), cut.number.min(last)))
+            .map(|(first, last)| (last - first + 1).max(0).unsigned_abs())
+            .sum();
+        (last - from + 1).max(0).unsigned_abs().saturating_sub(there + removed)
+    }
+
     /// Calls whose rows do not fit what the timeline says of them get an event that says what they look like now.
     pub(super) fn prove_anew(&mut self) -> Result<(), StoreError> {
         if self.how.dry_run {

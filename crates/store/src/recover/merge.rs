@@ -48,6 +48,7 @@ impl<'a> Merge<'a> {
         self.each("lesson", |merge, connection, row| merge.lesson(connection, row))?;
         self.plain()?;
         self.prove_anew()?;
+        self.counts.lost = self.lost_events();
         Ok(self.counts)
     }
 
@@ -201,33 +202,38 @@ impl<'a> Merge<'a> {
             .query_row((row.text("cause"), row.text("fix")), |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let state = row.text("state").to_owned();
-        if state == "approved" && !self.how.with_approvals {
+        let is_shown = matches!(&*state, "seen" | "approved");
+        if is_shown && !self.how.with_approvals {
             // It has to win here first, like one from elsewhere.
             row.set("state", Value::Text("imported".to_owned()));
+            row.set("origin", Value::Text("imported".to_owned()));
         }
         let id = match found {
             Some((id, present)) => {
                 // A person's word goes before what was only seen.
                 let is_word = match &*state {
                     "approved" => self.how.with_approvals && present != "forgotten",
+                    "seen" => self.how.with_approvals && present == "imported",
                     "forgotten" => present != "approved",
                     _ => false,
                 };
                 let is_news = is_word && present != state;
                 self.counts.lessons += u64::from(is_news);
                 self.counts.known += u64::from(!is_news);
-                if !self.how.dry_run {
-                    let sql =
-                        "UPDATE lesson SET state = CASE WHEN ?2 THEN ?3 ELSE state END, wins = max(wins, ?4),
+                if !self.how.dry_run && (is_news || self.how.with_approvals) {
+                    let sql = "UPDATE lesson SET state = CASE WHEN ?2 THEN ?3 ELSE state END,
+                                 origin = CASE WHEN ?2 THEN ?7 ELSE origin END, wins = max(wins, ?4),
                                  first_at = min(first_at, ?5), won_at = max(won_at, ?6) WHERE id = ?1";
                     let number = |name| row.integer(name).unwrap_or_default();
-                    let values = (id, is_news, &state, number("wins"), number("first_at"), number("won_at"));
+                    let (wins, first, won) = (number("wins"), number("first_at"), number("won_at"));
+                    let values = (id, is_news, &state, wins, first, won, row.text("origin"));
                     connection.prepare_cached(sql)?.execute(values)?;
                 }
                 id
             }
             None => {
                 self.counts.lessons += 1;
+                self.counts.withheld += u64::from(is_shown && !self.how.with_approvals);
                 self.insert(connection, "lesson", &mut row, "id")?
             }
         };

@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::copies;
 use crate::database;
 use crate::error::{Deed, StoreError};
+use crate::examine::Examined;
 use crate::fact;
 use crate::root::Root;
 use crate::store::Store;
@@ -31,7 +32,8 @@ const DONE: &str = "recovered ";
 pub struct RecoverHow {
     /// Only count.
     pub dry_run: bool,
-    /// What a person allowed or approved counts again. Where an agent may have started this, it does not.
+    /// A person vouches for the source: what was allowed, approved and learned counts again. Where an agent may have started
+    /// this, lessons come back like those of somebody else, and nothing that lifts a refusal comes back.
     pub with_approvals: bool,
     /// The present moment.
     pub now: u64,
@@ -58,6 +60,10 @@ pub struct Recovered {
     pub mended: u64,
     /// Records that the chain does not prove any more.
     pub unproven: u64,
+    /// Events that were written once and cannot be read any more.
+    pub lost: u64,
+    /// Lessons and permissions that count only after a person vouched for the source.
+    pub withheld: u64,
 }
 
 impl Recovered {
@@ -110,24 +116,25 @@ pub fn set_aside(root: &Root) -> Result<Vec<PathBuf>, StoreError> {
     Ok(aside.filter(|path| path.is_file()).collect())
 }
 
-/// Puts the database aside if it is damaged in any way that a full look finds, or bears the number of a format that it does not
-/// have. Returns where it lies now.
-pub fn set_aside_damaged(root: &Root, patience: Duration, now: u64) -> Result<Option<PathBuf>, StoreError> {
-    let path = root.timeline();
-    if !path.exists() {
-        return Ok(None);
+/// Is the database damaged in any way that a full look finds, or does it bear the number of a format that it does not have?
+pub fn is_damaged(
+    root: &Root,
+    patience: Duration,
+    now: u64,
+    seen: &mut dyn FnMut(&Examined),
+) -> Result<bool, StoreError> {
+    if !root.timeline().exists() {
+        return Ok(false);
     }
-    let is_damaged = match Store::to_read(root, patience, now) {
-        Ok(store) => match store.examine() {
-            Ok(examined) => !examined.is_readable() || store.is_misnumbered()?,
-            Err(StoreError::Damaged { .. } | StoreError::Sql { .. }) => true,
-            Err(error) => return Err(error),
-        },
-        Err(StoreError::Damaged { .. } | StoreError::Sql { .. }) => true,
-        Err(error) => return Err(error),
-    };
-    match is_damaged {
-        true => database::put_aside(root, patience, now).map(|folder| Some(folder.join("timeline.db"))),
-        false => Ok(None),
+    let found = Store::to_read(root, patience, now)
+        .and_then(|store| Ok(!store.examine(seen)?.is_readable() || store.is_misnumbered()?));
+    match found {
+        Err(StoreError::Damaged { .. } | StoreError::Sql { .. }) => Ok(true),
+        found => found,
     }
+}
+
+/// Puts the database aside: whoever calls has seen that [`is_damaged`]. Returns where it lies now.
+pub fn put_aside(root: &Root, patience: Duration, now: u64) -> Result<PathBuf, StoreError> {
+    database::put_aside(root, patience, now).map(|folder| folder.join("timeline.db"))
 }

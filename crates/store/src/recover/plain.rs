@@ -26,8 +26,10 @@ enum Only {
     All,
     /// Those of sessions that came back.
     NewSessions,
-    /// What a person allowed, as long as it holds.
+    /// What a person allowed, as long as it holds, where a person vouches for it.
     Allowances,
+    /// What can weaken a refusal, where a person vouches for it.
+    Vouched,
 }
 
 const PLAIN: Plain =
@@ -53,6 +55,7 @@ const TABLES: [Plain; 13] = [
         conflict:
             "ON CONFLICT DO UPDATE SET refusals = excluded.refusals, false_alarms = excluded.false_alarms
             WHERE refusals < excluded.refusals",
+        only: Only::Vouched,
         ..PLAIN
     },
     Plain {
@@ -118,8 +121,14 @@ impl Merge<'_> {
             row.set(column, Value::Null);
         }
         let holds = || row.integer("until").is_some_and(|until| until > self.how.now.cast_signed());
-        if table.only == Only::Allowances && !(self.how.with_approvals && holds()) {
-            return Ok(());
+        match table.only {
+            Only::All | Only::NewSessions => {}
+            Only::Allowances if !holds() => return Ok(()),
+            Only::Allowances | Only::Vouched if !self.how.with_approvals => {
+                self.counts.withheld += u64::from(!is_there(connection, table, &row)?);
+                return Ok(());
+            }
+            Only::Allowances | Only::Vouched => {}
         }
         let is_new = match self.how.dry_run {
             true => !is_there(connection, table, &row)?,
