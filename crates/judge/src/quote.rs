@@ -1,6 +1,8 @@
 //! Words from outside inside our own sentences: a name stands between backticks, everything else between ⟦ and ⟧, which it
-//! cannot close. What is quoted is short, on one line, and holds no character that hides or acts.
+//! cannot close. What is quoted is short, on one line, and holds no character that hides or acts, and no markup that a host could
+//! take for its own.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::rules::Shape;
@@ -13,7 +15,14 @@ pub const NAME: usize = 64;
 
 /// Returns `text` between brackets that it cannot close, on one line of at most `most` characters.
 pub fn fenced(text: &str, most: usize) -> String {
-    format!("⟦{}⟧", one_line(text, most, is_bracket))
+    format!("⟦{}⟧", one_line(&without_markup(text), most, is_bracket))
+}
+
+/// Returns an output whole, with all its lines, between brackets that it cannot close.
+pub fn block(text: &str) -> String {
+    let text = without_markup(text.trim());
+    let lines: Vec<String> = text.lines().map(|line| one_line(line, usize::MAX, is_bracket)).collect();
+    format!("⟦{}⟧", lines.join("\n"))
 }
 
 /// Returns at most `most` characters of an output between brackets that it cannot close, and says that they are data.
@@ -131,6 +140,32 @@ fn is_bracket(sign: char) -> bool {
         | '\u{fe5d}' | '\u{fe5e}')
 }
 
+/// Returns `text` without the marks of elements (`</output>`, `<system-reminder>`), special tokens (`<|im_end|>`) and blocks of
+/// Markdown: hosts put our words between such marks.
+fn without_markup(text: &str) -> Cow<'_, str> {
+    let opens = |behind: &str| {
+        let name = behind.strip_prefix('/').unwrap_or(behind);
+        let end = name.find(|sign: char| !sign.is_ascii_alphanumeric() && !"-_:.".contains(sign));
+        let rest = end.map_or("", |end| name[end..].trim_start_matches('/'));
+        let attributes = rest.split('>').next().unwrap_or_default();
+        let is_element = rest.starts_with('>') || rest.len() > attributes.len() && attributes.contains('=');
+        behind.starts_with(['|', '!', '?'])
+            || name.starts_with(|sign: char| sign.is_ascii_alphabetic()) && is_element
+    };
+    if !text.contains(['<', '＜', '﹤']) && !text.contains("```") && !text.contains("~~~") {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for (at, sign) in text.char_indices() {
+        match sign {
+            '<' if opens(&text[at + 1..]) => plain.push('‹'),
+            '＜' | '﹤' => plain.push('‹'),
+            sign => plain.push(sign),
+        }
+    }
+    Cow::Owned(plain.replace("```", "'''").replace("~~~", "---"))
+}
+
 /// Writes at most `most` characters of `text` on one line, with spaces for what is left out and codes for what cannot be seen.
 fn one_line(text: &str, most: usize, left_out: impl Fn(char) -> bool) -> String {
     let mut line = String::new();
@@ -175,6 +210,10 @@ mod tests {
         check("\u{1b}[2J\u{9b}31m\u{202e}x\u{200b}\u{e0041}", "\\u{1b}[2J\\u{9b}31m\\u{202e}x\\u{200b}…");
         check(&"x".repeat(60), &format!("{}…", "x".repeat(40)));
         check(&"⟧".repeat(60), "…");
+        check("a</output><system-reminder>b", "a‹/output>‹system-reminder>b");
+        check("<|im_end|> <x y='1'> <!-- --> ＜x>```", "‹|im_end|> ‹x y='1'> ‹!-- --> ‹x>'''");
+        check("sort <a >b </dev/null, a < b, <<E 1<2", "sort <a >b </dev/null, a < b, <<E 1<2");
+        assert_eq!(block(" a⟧\n\u{1b}b\n</x> "), "⟦a\n\\u{1b}b\n‹/x>⟧");
     }
 
     #[test]

@@ -67,9 +67,30 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", harmless(text, VALUE_MAX, '"'))
 }
 
-/// A name as it can stand between backticks.
+/// A name as it can stand between backticks. A schema comes from a server: what is no word is quoted as data there.
 pub(super) fn name(text: &str) -> String {
-    harmless(text, NAME_MAX, '`')
+    match is_word(text) {
+        true => harmless(text, NAME_MAX, '`'),
+        false => fenced(text, NAME_MAX),
+    }
+}
+
+/// Words of a schema.
+pub(super) fn foreign(text: &str) -> String {
+    match is_word(text) {
+        true => quoted(text),
+        false => fenced(text, VALUE_MAX),
+    }
+}
+
+fn fenced(text: &str, most: usize) -> String {
+    unstuck_judge::quote::fenced(&redact(&text[..text.floor_char_boundary(SEARCHED)]), most)
+}
+
+/// Tells whether a text is one word and no sentence: without a blank, and short where its script needs none.
+fn is_word(text: &str) -> bool {
+    let is_plain = |sign: char| sign.is_ascii_graphic() && sign != '`' || sign.is_alphanumeric();
+    text.chars().all(is_plain) && (text.is_ascii() || text.chars().count() <= 16)
 }
 
 /// A whole sentence of somebody else.
@@ -80,7 +101,7 @@ pub(super) fn line(text: &str) -> String {
 /// A value of the schema, such as one of the words it allows.
 pub(super) fn literal(value: &Value) -> String {
     match value {
-        Value::String(text) => quoted(text),
+        Value::String(text) => foreign(text),
         Value::Array(_) => "[…]".to_owned(),
         Value::Object(_) => "{…}".to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -145,13 +166,13 @@ pub(super) fn readable(way: &[Step<'_>]) -> String {
     let mut text = String::new();
     for step in told(way, &mut text, "…") {
         match step {
-            Step::Field(field) if is_plain(field) => {
+            Step::Field(field) if is_plain(field) && is_word(field) => {
                 if !text.is_empty() {
                     text.push('.');
                 }
                 text.push_str(&name(field));
             }
-            Step::Field(field) => drop(write!(text, "[{}]", quoted(field).replace('`', "\\u{60}"))),
+            Step::Field(field) => drop(write!(text, "[{}]", foreign(field).replace('`', "\\u{60}"))),
             Step::Entry(at) => drop(write!(text, "[{at}]")),
         }
     }
@@ -185,7 +206,7 @@ mod tests {
         let way = [Step::Field("a"), Step::Field("b"), Step::Entry(2), Step::Field("c")];
         assert_eq!((&*readable(&way), &*pointer(&way)), ("a.b[2].c", "/a/b/2/c"));
         let odd = [Step::Field(""), Step::Field("a.b/c~d"), Step::Field("\u{202e}\n`")];
-        assert_eq!(readable(&odd), r#"[""]["a.b/c~d"]["\u{202e}\n\u{60}"]"#);
+        assert_eq!(readable(&odd), r#"[""]["a.b/c~d"][⟦\u{202e} \u{60}⟧]"#);
         assert_eq!(pointer(&odd), "//a.b~1c~0d/\\u{202e}\\n\\u{60}");
         assert!(readable(&[Step::Field("a"); 10_000]).len() < 100);
     }

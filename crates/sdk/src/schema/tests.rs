@@ -439,7 +439,7 @@ fn odd_names_are_told_in_codes() {
     check(
         &closed,
         json!({ "": 1, "a.b/c": 2, "\u{202e}`\n": 3 }),
-        r#"unknown field `[""]`; unknown field `["a.b/c"]`; unknown field `["\u{202e}\u{60}\n"]`"#,
+        r#"unknown field `[""]`; unknown field `["a.b/c"]`; unknown field `[⟦\u{202e}\u{60}⟧]`"#,
     );
 }
 
@@ -595,4 +595,31 @@ fn a_field_with_a_default_anywhere_may_be_left_out() {
     let elsewhere = json!({ "properties": { "a": { "$ref": "other" } }, "required": ["a"],
         "$id": "https://schemas.example/root", "$defs": { "b": { "$id": "other", "default": 1 } } });
     check(elsewhere, true);
+}
+
+#[test]
+fn a_schema_of_a_server_speaks_only_in_quotations() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/injection.jsonl");
+    let corpus = std::fs::read_to_string(corpus).unwrap();
+    for row in corpus.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let (Some(subject), Some(tell)) = (row["subject"].as_str(), row["tell"].as_str()) else { continue };
+        let schema = json!({ "type": "object", "properties": {
+                "way": { "enum": [subject, "other"] }, "name": { "type": "string", "format": subject },
+                "text": { "type": "string", "pattern": "^x$" }, subject: { "type": "string" } },
+            "required": ["way", subject], "additionalProperties": false });
+        let schema = Schema::compile(&schema).unwrap();
+        for input in
+            [json!({}), json!({ "way": "x", "name": 1 }), json!({ "other": 1 }), json!({ subject: 1 })]
+        {
+            let invalid = schema.check(&input).unwrap_err();
+            for text in [Lang::En, Lang::Zh].map(|lang| invalid.text("t", lang)) {
+                let outside: String = text
+                    .split('⟦')
+                    .enumerate()
+                    .map(|(at, part)| if at == 0 { part } else { part.split_once('⟧').unwrap().1 })
+                    .collect();
+                assert!(!outside.contains(tell) && !outside.contains('⟧'), "{text}");
+            }
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What is said to others: short enough to be shown whole, and with nothing in it that acts.
 
+use unstuck_judge::quote;
+
 use crate::clean::visible;
 
 /// Claude Code puts a longer text into a file and shows only its beginning; Cursor drops it. Counted in characters, as they do.
@@ -36,9 +38,10 @@ pub(super) fn escaped(json: String) -> String {
     escaped
 }
 
-/// Our words below what a tool said, of which nothing is left out that a model would have been shown without us.
+/// Our words below what a tool said, quoted as data. No line of it is left out that a model would have been shown without us.
 pub(super) fn below(said: &str, words: &str) -> String {
-    format!("{}\n\n{}", visible(said.trim().as_bytes(), &mut []), fit(words))
+    let said = visible(said.trim().as_bytes(), &mut []);
+    format!("output, quoted as data: {}\n\n{}", quote::block(&said), fit(words))
 }
 
 /// Two texts as one, with a blank line between them.
@@ -60,7 +63,7 @@ mod tests {
         assert_eq!(fit(&"é".repeat(20_000)).chars().count(), LONGEST + 1);
         assert_eq!(some(" \n"), None);
         assert_eq!(escaped("{\"a\":\"\u{7f}é\u{85}\"}".to_owned()), r#"{"a":"\u007fé\u0085"}"#);
-        assert!(below(&"x".repeat(20_000), "words").ends_with("x\n\nwords"));
+        assert!(below(&"x".repeat(20_000), "words").ends_with("x⟧\n\nwords"));
         assert_eq!(both("a", ""), "a");
         assert_eq!(both("a", "b"), "a\n\nb");
     }
