@@ -60,6 +60,7 @@ mod summary;
 mod switch;
 mod transcript_files;
 mod ui;
+mod undelivered;
 mod undoable;
 mod whereabouts;
 mod wire_call;
@@ -175,7 +176,7 @@ fn main() -> ExitCode {
         Err(error) => return ui::usage(&error),
     };
     let mut ui = Ui::new(cli.manner.lang);
-    match run(&mut ui, &cli).and_then(|status| ui.finish().map(|()| status)) {
+    match run(&mut ui, &cli).and_then(|status| ui.conclude(status)) {
         Ok(status) => status.into(),
         // A reader that has seen enough (`| head`) is no failure of ours.
         Err(CommandError::ReaderGone) => ExitStatus::Success.into(),
@@ -225,7 +226,7 @@ fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitStatus, CommandError> {
         let cellar = Cellar::leniently(&around, settings, mistakes);
         for mistake in cellar.mistakes() {
             let told = mistake.in_words(ui.lang());
-            let _nobody_left_to_tell = ui.remark(&format!("unstuck: {told}\n"));
+            ui.aside(&format!("unstuck: {told}\n"));
         }
         return hand_over(ui, &cellar, &cli.command);
     }

@@ -23,6 +23,8 @@ pub(crate) struct Ui {
     out: BufWriter<StdoutLock<'static>>,
     asked: Option<Language>,
     lang: Lang,
+    /// What could not be said beside something else.
+    lost_aside: Option<CommandError>,
 }
 
 impl Ui {
@@ -32,7 +34,7 @@ impl Ui {
             Some(Language::Zh) => Lang::Zh,
             None => from_environment(),
         };
-        Ui { out: BufWriter::with_capacity(64 * 1024, io::stdout().lock()), asked, lang }
+        Ui { out: BufWriter::with_capacity(64 * 1024, io::stdout().lock()), asked, lang, lost_aside: None }
     }
 
     /// Speaks the language the settings name, unless this run was asked for one.
@@ -66,10 +68,20 @@ impl Ui {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Prints text for a person on standard error, beside a command's own output.
+    /// Prints text for a person on standard error, beside a command's own output. A reader that has gone stops nothing.
     pub(crate) fn remark(&mut self, text: &str) -> Result<(), CommandError> {
         self.out.flush()?;
-        Ok(io::stderr().lock().write_all(plain::lines(text).as_bytes())?)
+        match io::stderr().lock().write_all(plain::lines(text).as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => Ok(written?),
+        }
+    }
+
+    /// The same beside work that goes on whether it can be written or not. [`Ui::conclude`] reports what was lost.
+    pub(crate) fn aside(&mut self, text: &str) {
+        if let Err(error) = self.remark(text) {
+            self.lost_aside.get_or_insert(error);
+        }
     }
 
     /// Prints one value as one line of JSON. Characters that hide are escaped.
@@ -81,6 +93,20 @@ impl Ui {
     /// Makes sure that everything has been printed.
     pub(crate) fn finish(&mut self) -> Result<(), CommandError> {
         Ok(self.out.flush()?)
+    }
+
+    /// Returns the status once everything has been printed. A success of which something could not be printed is none; a
+    /// failure of the command that was run stays its own where only words of ours about it are lost.
+    pub(crate) fn conclude(&mut self, status: ExitStatus) -> Result<ExitStatus, CommandError> {
+        match self.finish() {
+            // A reader that has seen enough (`| head`) is no failure of ours, and hides none.
+            Err(CommandError::ReaderGone) => return Ok(status),
+            printed => printed?,
+        }
+        match (self.lost_aside.take(), status) {
+            (Some(error), ExitStatus::Success | ExitStatus::Command(0)) => Err(error),
+            (_, status) => Ok(status),
+        }
     }
 
     /// Says what went wrong, and what to do about it.
@@ -103,8 +129,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
         return ExitStatus::Usage.into();
     }
-    let _nobody_left_to_tell = error.print();
-    ExitStatus::Success.into()
+    match error.print().and_then(|()| io::stdout().flush()).map_err(CommandError::from) {
+        Ok(()) | Err(CommandError::ReaderGone) => ExitStatus::Success.into(),
+        Err(error) => {
+            Ui::new(None).complain(&error);
+            error.status().into()
+        }
+    }
 }
 
 /// Tells whether somebody would have to type what we are about to read.

@@ -36,6 +36,22 @@ pub enum Ending {
     NotExecutable(String),
 }
 
+/// An output of ours that could not take what the command printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undelivered {
+    /// What the command wrote to.
+    pub stream: Stream,
+    /// The text is the system's.
+    pub why: String,
+}
+
+impl Undelivered {
+    /// Judges a failed write; a closed pipe is no loss.
+    pub(crate) fn by(stream: Stream, error: &io::Error) -> Option<Undelivered> {
+        (error.kind() != io::ErrorKind::BrokenPipe).then(|| Undelivered { stream, why: error.to_string() })
+    }
+}
+
 /// What came of a [`Job`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -47,6 +63,8 @@ pub struct Run {
     pub input_used: bool,
     /// Whether a person or a supervisor asked it to end: a signal that reached us, Ctrl-C at its terminal, or a [`Stop`].
     pub asked_to_end: bool,
+    /// The first write error of our own outputs, such as a full disk. A closed pipe is none: its reader has seen enough.
+    pub undelivered: Option<Undelivered>,
 }
 
 /// What the command reads.
@@ -240,6 +258,7 @@ impl Job {
             took: started.elapsed(),
             input_used: false,
             asked_to_end: false,
+            undelivered: None,
         })
     }
 

@@ -21,7 +21,7 @@ use portable as platform;
 use unix as platform;
 
 pub use companion::Companion;
-pub use job::{Ending, Job, Run, Stream};
+pub use job::{Ending, Job, Run, Stream, Undelivered};
 pub use stop::Stop;
 #[cfg(unix)]
 pub use unix::Watch;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::companion::Companion;
-use crate::job::{Audience, Ending, Job, Limit, Run, Stream};
+use crate::job::{Audience, Ending, Job, Limit, Run, Stream, Undelivered};
 use crate::stop::Stop;
 
 /// How often the command is looked at while it prints nothing.
@@ -70,12 +70,15 @@ pub(crate) fn run(
     let mut timed_out = false;
     let mut stopped = false;
     let mut last = started;
+    let mut undelivered = None;
     loop {
         match chunks.recv_timeout(LOOK) {
             Ok((stream, bytes)) => {
                 last = Instant::now();
                 sink(stream, &bytes);
-                pass_on(job.audience, stream, &bytes);
+                if let Err(error) = pass_on(job.audience, stream, &bytes) {
+                    undelivered = undelivered.or_else(|| Undelivered::by(stream, &error));
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if ended.is_some() => break,
@@ -106,7 +109,7 @@ pub(crate) fn run(
         None => Ending::NotExecutable("it ended, and nobody saw how".to_owned()),
     };
     let input_used = job.watches_input() && !io::stdin().is_terminal();
-    Ok(Run { ending, took: started.elapsed(), input_used, asked_to_end: stopped })
+    Ok(Run { ending, took: started.elapsed(), input_used, asked_to_end: stopped, undelivered })
 }
 
 fn ending(status: ExitStatus) -> Ending {
@@ -124,11 +127,14 @@ fn read_all(stream: Stream, mut pipe: impl Read, sender: &mpsc::SyncSender<(Stre
 }
 
 /// Shows the user what the sink saw. A user who stopped listening does not stop the command here.
-fn pass_on(audience: Audience, stream: Stream, bytes: &[u8]) {
+fn pass_on(audience: Audience, stream: Stream, bytes: &[u8]) -> io::Result<()> {
     match (audience, stream) {
-        (Audience::SinkOnly | Audience::UserOnly, _) => {}
-        (Audience::SinkAndUser, Stream::Stdout | Stream::Merged) => drop(io::stdout().write_all(bytes)),
-        (Audience::SinkAndUser, Stream::Stderr) => drop(io::stderr().write_all(bytes)),
+        (Audience::SinkOnly | Audience::UserOnly, _) => Ok(()),
+        (Audience::SinkAndUser, Stream::Stdout | Stream::Merged) => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes).and_then(|()| out.flush())
+        }
+        (Audience::SinkAndUser, Stream::Stderr) => io::stderr().write_all(bytes),
     }
 }
 

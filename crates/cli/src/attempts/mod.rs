@@ -135,7 +135,7 @@ pub(crate) fn carry_out(
         let written = logbook.ended(rules, number, &tried, Some((series, gets_more_time)), cellar::now());
         if terms.aloud == Aloud::Lines {
             let line = verify_line(&work.action(), &tried, &written.report);
-            let _nobody_left_to_tell = ui.remark(&line);
+            ui.aside(&line);
         }
         let attempt = Attempt { tried, waited, report: written.report, remembered: written.remembered };
         let end = match follow(&attempt, written.retry) {

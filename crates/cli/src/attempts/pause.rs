@@ -48,7 +48,7 @@ impl Pause {
             self.watch = Watch::start().ok();
         }
         if self.aloud == Aloud::Lines {
-            let _nobody_left_to_tell = ui.remark(&spoken::retry_line(report, planned, self.lang));
+            ui.aside(&spoken::retry_line(report, planned, self.lang));
         }
         let until = Instant::now() + planned.wait;
         let is_watched = self.aloud == Aloud::Lines && io::stderr().is_terminal();

@@ -126,6 +126,8 @@ fn hindered(hindrance: Hindrance, lang: Lang) -> &'static str {
         (Hindrance::Ended, Lang::Zh) => "有人终止了它",
         (Hindrance::PassedOn, Lang::En) => "a part of its output has been passed on, and would come twice",
         (Hindrance::PassedOn, Lang::Zh) => "部分输出已经传出，重试会使其重复",
+        (Hindrance::OutputLost, Lang::En) => "its output could not be written, and a part of it is lost",
+        (Hindrance::OutputLost, Lang::Zh) => "它的输出无法写出，部分内容已丢失",
         (Hindrance::NoSession, Lang::En) => {
             "it may have begun, and there is no session in which it could go on: starting over could do things twice"
         }

@@ -68,6 +68,7 @@ impl End {
             End::Hindered(Hindrance::Ended) => Some("ended"),
             End::Hindered(Hindrance::PassedOn) => Some("passed_on"),
             End::Hindered(Hindrance::NoSession) => Some("no_session"),
+            End::Hindered(Hindrance::OutputLost) => Some("output_lost"),
             End::GivenUp { .. } => Some("given_up"),
             End::Unjudged => Some("unjudged"),
         }

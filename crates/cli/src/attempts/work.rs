@@ -96,6 +96,8 @@ pub(crate) enum Hindrance {
     PassedOn,
     /// It has begun, and there is no session in which it could go on: it would have to start over.
     NoSession,
+    /// Our own output could not take what it printed.
+    OutputLost,
 }
 
 /// One look at whether a success is one.

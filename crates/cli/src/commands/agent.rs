@@ -182,7 +182,7 @@ fn tell(
     repairs: u8,
 ) -> Result<ExitStatus, CommandError> {
     let said = started_over(work, ui.lang()) + &story.in_words(None, ui.lang());
-    let _nobody_left_to_tell = ui.remark(&said);
+    ui.aside(&said);
     let answer = work.laps().last().map(|lap| lap.answer.trim_end()).unwrap_or_default();
     match (args.text, answer.is_empty()) {
         (true, true) => {}

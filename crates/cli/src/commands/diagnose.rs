@@ -14,7 +14,7 @@ use unstuck_wire::report::Report;
 
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::Ui;
-use crate::{explain, knowledge, lines, ui};
+use crate::{explain, knowledge, lines, ui, undelivered};
 
 /// Explain a failure: its cause, the line that shows it, whether to retry, and what to do
 ///
@@ -108,7 +108,9 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
         };
         reading.feed(stream, bytes);
     });
+    let lost = run.undelivered.as_ref().map(undelivered::complaint);
     let (outcome, status) = match &run.ending {
+        _ if lost.is_some() => (undelivered::OUTCOME, ExitStatus::Failed),
         Ending::Exited(code) => (Outcome::Exited { code: *code }, ExitStatus::Command(*code as u8)),
         Ending::Signalled(signal) => {
             (Outcome::Signalled { signal: *signal }, ExitStatus::Command(128 + *signal as u8))
@@ -126,13 +128,17 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
     };
     let line = lines::quoted(&words);
     let call = Call::shell(&line);
-    let report = Report::new(rules.conclude(reading, &call, outcome, None), &call, ui.lang());
+    let diagnosis = match &lost {
+        Some(lost) => undelivered::diagnosis(rules, &call, lost),
+        None => rules.conclude(reading, &call, outcome, None),
+    };
+    let report = Report::new(diagnosis, &call, ui.lang());
     let said = match args.json {
         true => lines::json(&report.to_wire(None)),
         false => explain::diagnosis(&report, Some(&line), ui.lang()),
     };
     // Whoever called needs the command's own exit code, even where nobody reads our explanation.
-    let _nobody_left_to_tell = ui.remark(&said);
+    ui.aside(&said);
     Ok(status)
 }
 

@@ -173,7 +173,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &HttpArgs) -> Result<ExitS
         }
     };
     // Whoever called needs the exit code, even where nobody reads our explanation.
-    let _nobody_left_to_tell = ui.remark(&said);
+    ui.aside(&said);
     Ok(ExitStatus::Command(story.code()))
 }
 

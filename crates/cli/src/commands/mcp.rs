@@ -164,7 +164,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &McpArgs) -> Result<ExitSt
     let lang = ui.lang();
     let code = mcp::run(terms, way, |happened| {
         if let Some(warning) = chronicle.write(happened, lang) {
-            let _nobody_left_to_tell = ui.remark(&format!("unstuck: {warning}\n"));
+            ui.aside(&format!("unstuck: {warning}\n"));
         }
     });
     Ok(ExitStatus::Command(code.map_err(CommandError::Output)?))

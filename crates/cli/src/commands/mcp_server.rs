@@ -35,7 +35,7 @@ pub(crate) fn run(ui: &mut Ui, flags: &[String], args: &McpServerArgs) -> Result
     // A mistake in the settings is no reason to leave an agent without tools.
     for mistake in Cellar::for_hooks(flags).mistakes() {
         let told = mistake.in_words(ui.lang());
-        let _nobody_left_to_tell = ui.remark(&format!("unstuck: {told}\n"));
+        ui.aside(&format!("unstuck: {told}\n"));
     }
     if ui::input_is_terminal() {
         ui.remark(match ui.lang() {

@@ -8,15 +8,16 @@ use unstuck_judge::rules::Stream;
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules, nature};
 
 use crate::attempts::{
-    self, ATTEMPT_VARIABLE, Aloud, Edges, Hindrance, SESSION_VARIABLE, Story, Terms, Tried, Turn, Work, clock,
+    self, ATTEMPT_VARIABLE, Aloud, Checked, Edges, Hindrance, SESSION_VARIABLE, Story, Terms, Tried, Turn,
+    Work, clock,
 };
 use crate::cellar::Cellar;
-use crate::checks::{self, Baseline, CheckArgs, Checks, Seen};
+use crate::checks::{self, Baseline, CheckArgs, Checks, Listener, Seen};
 use crate::exit::{CommandError, ExitStatus};
 use crate::protect::{ProtectArgs, Protection, RolledBack, Runs};
 use crate::settings::OutputSettings;
 use crate::ui::Ui;
-use crate::{knowledge, lines};
+use crate::{knowledge, lines, undelivered};
 
 /// What ends a command when a person or a supervisor asks for it: hang-up, interrupt, quit, terminate.
 const ENDING_SIGNALS: [i32; 4] = [1, 2, 3, 15];
@@ -76,7 +77,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RunArgs) -> Result<ExitStatus, CommandError> {
     let (rules, mistakes) = knowledge::load_quietly();
     for mistake in mistakes {
-        let _nobody_left_to_tell = ui.remark(&format!("unstuck: {mistake}\n"));
+        ui.aside(&format!("unstuck: {mistake}\n"));
     }
     let terms = Terms {
         door: "run",
@@ -99,13 +100,12 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &RunArgs) -> Result<ExitSt
         said += &story.in_words(Some(&work.line), ui.lang());
     }
     // Whoever called needs the command's own exit code, even where nobody reads our explanation.
-    let _nobody_left_to_tell = ui.remark(&said);
+    ui.aside(&said);
     if let Some(protection) = work.protection.take() {
         settle(ui, protection, &mut story);
     }
     if args.json {
-        let _nobody_left_to_tell =
-            ui.remark(&story.to_wire().map(|wire| lines::json(&wire)).unwrap_or_default());
+        ui.aside(&story.to_wire().map(|wire| lines::json(&wire)).unwrap_or_default());
     }
     Ok(ExitStatus::Command(story.code()))
 }
@@ -122,7 +122,7 @@ fn settle(ui: &mut Ui, mut protection: Protection<'_>, story: &mut Story) {
         Err(error) => {
             ui.complain(&error);
             if has_failed {
-                let _nobody_left_to_tell = ui.remark(&protection.by_hand(ui.lang()));
+                ui.aside(&protection.by_hand(ui.lang()));
             }
             has_failed.then_some(false)
         }
@@ -247,7 +247,9 @@ impl Work for CommandWork<'_> {
             kept.feed(bytes);
         });
         let program = self.words.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+        let lost = run.undelivered.as_ref().map(undelivered::complaint);
         let (outcome, code, complaint) = match &run.ending {
+            _ if lost.is_some() => (undelivered::OUTCOME, undelivered::CODE, lost.clone()),
             Ending::Exited(code) => (Outcome::Exited { code: *code }, *code as u8, None),
             Ending::Signalled(signal) => (Outcome::Signalled { signal: *signal }, 128 + *signal as u8, None),
             Ending::TimedOut => (Outcome::TimedOut, 124, None),
@@ -264,18 +266,25 @@ impl Work for CommandWork<'_> {
             stderr.feed(complaint.as_bytes());
         }
         self.complaint = complaint;
-        let exit_code = match &run.ending {
-            Ending::Exited(code) => Some(*code),
-            Ending::Signalled(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => None,
-        };
-        let variables =
-            [(ATTEMPT_VARIABLE, turn.number.to_string()), (SESSION_VARIABLE, turn.session.to_owned())]
-                .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let seen = Seen { exit_code, heard, variables: &variables, until: self.until };
-        let checks = self.checks.look(&self.baseline, seen);
-        let diagnosis = match exit_code.filter(|code| *code != 0) {
-            Some(code) if self.checks.accepts(code) => checks::as_expected(),
-            Some(_) | None => self.rules.conclude(reading, &call, outcome, None),
+        let (diagnosis, checks, hindrance) = match lost {
+            Some(lost) => {
+                let diagnosis = undelivered::diagnosis(self.rules, &call, &lost);
+                (diagnosis, Vec::new(), Some(Hindrance::OutputLost))
+            }
+            None => {
+                let exit_code = match &run.ending {
+                    Ending::Exited(code) => Some(*code),
+                    Ending::Signalled(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => {
+                        None
+                    }
+                };
+                let checks = self.look(turn, exit_code, heard);
+                let diagnosis = match exit_code.filter(|code| *code != 0) {
+                    Some(code) if self.checks.accepts(code) => checks::as_expected(),
+                    Some(_) | None => self.rules.conclude(reading, &call, outcome, None),
+                };
+                (diagnosis, checks, hindrance(&run))
+            }
         };
         let [stdout, stderr, merged] = [stdout, stderr, merged].map(Edges::into_bytes);
         Tried {
@@ -284,8 +293,19 @@ impl Work for CommandWork<'_> {
             took: run.took,
             code,
             checks,
-            hindrance: hindrance(&run),
+            hindrance,
         }
+    }
+}
+
+impl CommandWork<'_> {
+    /// Looks whether a success is one.
+    fn look(&self, turn: &Turn<'_>, exit_code: Option<i32>, heard: Listener) -> Vec<Checked> {
+        let variables =
+            [(ATTEMPT_VARIABLE, turn.number.to_string()), (SESSION_VARIABLE, turn.session.to_owned())]
+                .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let seen = Seen { exit_code, heard, variables: &variables, until: self.until };
+        self.checks.look(&self.baseline, seen)
     }
 }
 

@@ -45,6 +45,15 @@ struct Pending {
     is_writing: bool,
     /// Nobody reads any more.
     is_closed: bool,
+    /// Why nothing can be written any more, where it is not that the client has gone.
+    error: Option<io::Error>,
+}
+
+impl Pending {
+    fn close(&mut self, error: io::Error) {
+        self.is_closed = true;
+        self.error = Some(error).filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    }
 }
 
 impl Outlet {
@@ -71,8 +80,8 @@ impl Outlet {
         }
         let is_first = pending.frames.is_empty() && !pending.is_writing;
         if is_first && frame.len() <= FITS && can_write(self.0.file.as_fd()) {
-            if write_all(&self.0.file, &frame).is_err() {
-                pending.is_closed = true;
+            if let Err(error) = write_all(&self.0.file, &frame) {
+                pending.close(error);
                 self.0.emptied.notify_waiters();
             }
             return;
@@ -94,6 +103,11 @@ impl Outlet {
     pub(super) async fn drained(&self, limit: Duration) {
         let is_done = |pending: &Pending| pending.frames.is_empty() && !pending.is_writing;
         let _some_of_it_is_lost = tokio::time::timeout(limit, self.until(is_done)).await;
+    }
+
+    /// Hands over the error that closed it; none where the client has gone.
+    pub(super) fn take_error(&self) -> Option<io::Error> {
+        self.lock().error.take()
     }
 
     /// Comes back when nobody reads any more.
@@ -140,7 +154,7 @@ impl Outlet {
             drop((frames, loads));
             let mut pending = self.lock();
             pending.is_writing = false;
-            pending.is_closed |= written.is_err();
+            written.unwrap_or_else(|error| pending.close(error));
             let is_closed = pending.is_closed;
             drop(pending);
             self.0.emptied.notify_waiters();

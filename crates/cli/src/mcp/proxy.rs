@@ -116,7 +116,8 @@ pub(crate) fn run(terms: Terms, way: Way, write: impl FnMut(Happened)) -> io::Re
         let code = runtime.block_on(async move {
             let intake = Intake::new(io::stdin().as_fd().try_clone_to_owned()?, terms.most)?;
             let outlet = Outlet::new(File::from(io::stdout().as_fd().try_clone_to_owned()?))?;
-            Ok::<u8, io::Error>(serve(terms, way, intake, outlet, notes).await)
+            let code = serve(terms, way, intake, outlet.clone(), notes).await;
+            outlet.take_error().map_or(Ok(code), Err)
         });
         runtime.shutdown_background();
         code

@@ -77,8 +77,12 @@ async fn talk(tools: McpTools, incoming: mpsc::Receiver<Vec<u8>>, outgoing: Outg
     hearing.abort();
     let _all_is_said = saying.await;
     // The thread that writes ends when there is nothing more to write.
-    let _it_never_panics = tokio::task::spawn_blocking(move || written.join()).await;
-    Ok(())
+    let written = tokio::task::spawn_blocking(move || written.join()).await;
+    match written {
+        Ok(Ok(Err(error))) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        // A client that has gone has heard enough, and the thread never panics.
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Requests that have no answer yet.
@@ -184,7 +188,7 @@ fn refuse(answers: &mpsc::WeakSender<Vec<u8>>, glimpse: &Glimpse) {
 /// The way to the client.
 struct Outgoing {
     frames: mpsc::Sender<Vec<u8>>,
-    written: thread::JoinHandle<()>,
+    written: thread::JoinHandle<io::Result<()>>,
 }
 
 /// Whoever prints for people holds standard output; frames take a way of their own.
@@ -193,10 +197,9 @@ fn to_client() -> io::Result<Outgoing> {
     let (frames, mut outgoing) = mpsc::channel::<Vec<u8>>(FRAMES);
     let written = thread::spawn(move || {
         while let Some(frame) = outgoing.blocking_recv() {
-            if output.write_all(&frame).is_err() {
-                return;
-            }
+            output.write_all(&frame)?;
         }
+        Ok(())
     });
     Ok(Outgoing { frames, written })
 }

@@ -42,6 +42,7 @@ mod mcp_server;
 mod misbehaving;
 mod no_listener;
 mod opencode_plugin;
+mod output_lost;
 mod pause;
 mod problems;
 mod protect;

@@ -90,12 +90,12 @@ pub(crate) fn run(
             }
             other => (None, other),
         };
-        pump.run(&mut ended, sink);
+        let undelivered = pump.run(&mut ended, sink);
         // The user's terminal goes back when all that was printed is there.
         let ((ending, asked_to_end, _terminal), took) =
             finish(keeper).ok_or_else(|| io::Error::other("it was not started"))?;
         let input_used = feeder.is_some_and(finish) || intake.was_used();
-        Ok(Run { ending, took, input_used, asked_to_end })
+        Ok(Run { ending, took, input_used, asked_to_end, undelivered })
     })
 }
 

@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::keeper::patience;
 use super::pulse::Pulse;
-use crate::job::{Audience, Job, Stream};
+use crate::job::{Audience, Job, Stream, Undelivered};
 
 /// One read takes at most this much: enough that the calls do not count, little enough to stay in the processor's cache
 /// between the read, the sink and the write.
@@ -39,6 +39,7 @@ struct Outlet {
     source: Option<File>,
     /// `None` where only the sink listens.
     user: Option<File>,
+    undelivered: Option<Undelivered>,
 }
 
 /// How far the command is.
@@ -61,8 +62,8 @@ impl Pump {
         let stdout = own(io::stdout().as_fd().try_clone_to_owned())?;
         let stderr = own(io::stderr().as_fd().try_clone_to_owned())?;
         let outlets = [
-            Outlet { stream: Stream::Stdout, source: None, user: stdout },
-            Outlet { stream: Stream::Stderr, source: None, user: stderr },
+            Outlet { stream: Stream::Stdout, source: None, user: stdout, undelivered: None },
+            Outlet { stream: Stream::Stderr, source: None, user: stderr, undelivered: None },
         ];
         Ok(Pump { outlets, linger: job.linger, pulse })
     }
@@ -82,8 +83,12 @@ impl Pump {
         }
     }
 
-    /// Moves everything. `ended` closes when the command has ended.
-    pub(super) fn run(mut self, ended: &mut UnixStream, mut sink: impl FnMut(Stream, &[u8])) {
+    /// Moves everything, and returns what our own outputs could not take. `ended` closes when the command has ended.
+    pub(super) fn run(
+        mut self,
+        ended: &mut UnixStream,
+        mut sink: impl FnMut(Stream, &[u8]),
+    ) -> Option<Undelivered> {
         let mut buffer = vec![0; CHUNK];
         let mut phase = Phase::Running;
         while self.outlets.iter().any(|outlet| outlet.source.is_some()) {
@@ -105,10 +110,11 @@ impl Pump {
                 }
                 Phase::Ended { until, left_over } => match left_over.checked_sub(moved) {
                     Some(left_over) if moved > 0 => Phase::Ended { until, left_over },
-                    Some(_) | None => return,
+                    Some(_) | None => break,
                 },
             };
         }
+        self.outlets.into_iter().find_map(Outlet::close)
     }
 
     /// Waits until there is something to do: which outlets have bytes (or their end), and whether the command ended.
@@ -149,13 +155,23 @@ impl Outlet {
         let bytes = &buffer[..read];
         sink(self.stream, bytes);
         if let Some(user) = &mut self.user
-            && write_all(user, bytes).is_err()
+            && let Err(error) = write_all(user, bytes)
         {
-            // The user's side is closed (`| head`). With its own pipe closed the command learns it as it would have
+            // The user's side is closed (`| head`) or full. With its own pipe closed the command learns it as it would have
             // without us.
+            self.undelivered = Undelivered::by(self.stream, &error);
             self.source = None;
         }
         read
+    }
+}
+
+impl Outlet {
+    /// Returns what could not be written. Some file systems say only now that there was no room for it.
+    fn close(self) -> Option<Undelivered> {
+        let Outlet { stream, user, undelivered, .. } = self;
+        let closed = user.map_or(Ok(()), nix::unistd::close).map_err(io::Error::from);
+        undelivered.or_else(|| Undelivered::by(stream, &closed.err()?))
     }
 }
 
