@@ -36,7 +36,7 @@ fn program_in(line: &str, host: Host) -> Option<PathBuf> {
     (is_exact && Path::new(&path).is_absolute()).then(|| PathBuf::from(path))
 }
 
-fn behind(host: Host) -> String {
+pub(super) fn behind(host: Host) -> String {
     format!(" hook {} 2>/dev/null || :", host.word())
 }
 

@@ -57,6 +57,11 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
+/// Returns the name of the file that runs now.
+pub(super) fn own_name() -> Option<String> {
+    env::current_exe().ok()?.file_name()?.to_str().map(str::to_owned)
+}
+
 /// Returns whether a program bears our name, with a version or a platform behind it (`unstuck-0.1.0`) or without.
 pub(crate) fn is_named_like_us(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

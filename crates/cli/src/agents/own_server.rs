@@ -15,11 +15,12 @@ impl Wrapping {
         &self,
         sheet: &mut Sheet<'_>,
         made: &mut Vec<String>,
+        known: Option<&Written>,
     ) -> Result<(Server, Fate), EditError> {
         let (holder, form) = (vec![self.client.holder.to_owned()], &self.client.form);
         let place = self.own_place();
         let wanted = form.own_entry(&self.program);
-        let server = |entry: Value| Server::new(form, self.config.scope, place.clone(), entry);
+        let server = |entry: Value| Server::new(form, self.config.scope, place.clone(), entry, known);
         if let Some(entry) = sheet.value_at(&place)? {
             let old = server(entry);
             let is_own = old.state == State::Never(Left::Own);

@@ -1,15 +1,17 @@
 //! One server as an agent's file names it: how it is reached, whether it goes through us, and what changes in its entry when it
-//! does or no longer does. Pure.
+//! does or no longer does. It looks at no file but the program of an entry that has the form of ours, to know itself.
 //!
 //! A header never becomes an argument: everybody on the machine can read those. It is handed over by a variable.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use unstuck_judge::Lang;
 
+use super::own_program::{is_named_like_us, is_this_program};
+use super::own_server::OWN;
 use super::place::Scope;
-use crate::editing::Edit;
+use crate::editing::{Edit, Written};
 
 /// What entries look like in a file.
 #[derive(Debug)]
@@ -180,9 +182,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(form: &Form, scope: Scope, place: Vec<String>, entry: Value) -> Server {
+    /// Reads an entry. `known` is what was noted of its file.
+    pub(crate) fn new(
+        form: &Form,
+        scope: Scope,
+        place: Vec<String>,
+        entry: Value,
+        known: Option<&Written>,
+    ) -> Server {
         let name = place.last().cloned().unwrap_or_default();
-        let (reach, state) = form.look(&name, &entry);
+        let (reach, state) = form.look(&name, &entry, known.is_some_and(|known| known.has_server(&place)));
         Server { name, place, scope, reach, state, entry }
     }
 
@@ -244,22 +253,30 @@ impl Form {
         self.addresses.iter().find_map(|key| Some((*key, entry.get(key)?.as_str()?)))
     }
 
-    fn look(&self, name: &str, entry: &Value) -> (Reach, State) {
+    /// An entry of the very form that `install mcp` writes is ours if the ledger notes it, or if its program is this one or bears our
+    /// name. Otherwise somebody wrote it by hand: it is never wrapped a second time, and never taken out.
+    fn look(&self, name: &str, entry: &Value, is_noted: bool) -> (Reach, State) {
         let words = self.words(entry);
         if let Some(program) = words.first() {
             let program = PathBuf::from(program);
-            let is_us = program.file_stem().is_some_and(|stem| stem == "unstuck");
-            return match words.get(1).map(String::as_str) {
-                Some("mcp") if is_us => {
-                    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-                    let before = &words[..end];
-                    let is_ours = program.is_absolute() && before[2..].starts_with(&named(name));
-                    let by = if is_ours { Wrapper::Us } else { Wrapper::Hand };
-                    let reach = if before.len() == words.len() { Reach::Http } else { Reach::Stdio };
-                    (reach, State::Wrapped { program, by })
-                }
-                Some("mcp-server") if is_us => (Reach::Stdio, State::Never(Left::Own)),
-                Some(_) | None => (Reach::Stdio, State::Open),
+            let is_us = || is_noted || is_named_like_us(&program) || is_this_program(&program);
+            let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+            let before = &words[..end];
+            let is_wrapper = words.get(1).is_some_and(|word| word == "mcp");
+            let is_own = words.get(1).is_some_and(|word| word == "mcp-server");
+            let has_form = is_wrapper
+                && program.is_absolute()
+                && before[2..].starts_with(&named(name))
+                && (end < words.len() || before.iter().any(|word| word == "--url"));
+            let reach = if is_wrapper && end == words.len() { Reach::Http } else { Reach::Stdio };
+            return if has_form && is_us() {
+                (reach, State::Wrapped { program, by: Wrapper::Us })
+            } else if is_own && (is_us() || (name == OWN && program.is_absolute() && words.len() == 2)) {
+                (Reach::Stdio, State::Never(Left::Own))
+            } else if has_form || leads_to_us(&words) {
+                (reach, State::Wrapped { program, by: Wrapper::Hand })
+            } else {
+                (Reach::Stdio, State::Open)
             };
         }
         let Some((key, url)) = self.address(entry) else {
@@ -462,6 +479,33 @@ impl Form {
         }
         Value::Object(entry)
     }
+}
+
+/// Returns whether a command line leads to our proxy or our server, perhaps by way of a launcher (`env`, `npx`, `sh -c`).
+fn leads_to_us(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
+    let starts = |at: usize| {
+        let (mut is_value, mut rest) = (false, words[at + 1..].iter());
+        rest.find_map(|word| match *word {
+            "mcp" | "mcp-server" => Some(true),
+            word if word.starts_with('-') && word != "--" => {
+                is_value = true;
+                None
+            }
+            // What stands behind an option may be its value.
+            _ if is_value => {
+                is_value = false;
+                None
+            }
+            _ => Some(false),
+        })
+        .unwrap_or(false)
+    };
+    let is_us = |word: &str| {
+        let program = Path::new(word.trim_matches(['\'', '"']));
+        is_named_like_us(program) || is_this_program(program)
+    };
+    (0..words.len()).any(|at| starts(at) && is_us(words[at]))
 }
 
 /// The words that tell us the name of a server. One that looks like an option is not taken for one.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use unstuck_wire::hook::Host;
 
 use super::agent::{AGENTS, Agent};
+use super::command_line::behind;
+use super::own_program::own_name;
 use super::place::{Places, Scope};
 use crate::editing::{Ledger, Written, read_plain};
 
@@ -24,7 +26,7 @@ pub(crate) fn tells_us_itself(ledger: &Ledger, places: &Places, host: Host, fold
     let holds_here = |written: &&Written| {
         let for_user = user.as_ref() == Some(&written.file);
         let for_project = folder.as_deref().is_some_and(|folder| is_for(agent, &written.file, folder));
-        (for_user || for_project) && names_us(&written.file)
+        (for_user || for_project) && names_us(&written.file, Some(host))
     };
     mine.iter().any(holds_here)
 }
@@ -47,9 +49,12 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Does a file speak of us at all?
-pub(crate) fn names_us(file: &Path) -> bool {
-    read_plain(file).is_ok_and(|bytes| memchr::memmem::find(&bytes, b"unstuck").is_some())
+/// Does a file speak of us at all: by our name, by the name of this very program, or by a line of ours for that agent?
+pub(crate) fn names_us(file: &Path, host: Option<Host>) -> bool {
+    let Ok(bytes) = read_plain(file) else { return false };
+    let has = |needle: &str| memchr::memmem::find(&bytes, needle.as_bytes()).is_some();
+    let own = || own_name().is_some_and(|own| has(&format!("/{own}")));
+    has("unstuck") || host.is_some_and(|host| has(&behind(host))) || own()
 }
 
 #[cfg(test)]

@@ -68,17 +68,17 @@ impl Wrapping {
     }
 
     /// Every server in the file, also those that hold in another folder only.
-    pub(crate) fn everything(&self) -> Result<Vec<Server>, EditError> {
+    pub(crate) fn everything(&self, ledger: Option<&Ledger>) -> Result<Vec<Server>, EditError> {
         let found = Found::as_it_is(&self.config.file)?;
         let sheet = self.sheet(&found, found.bytes())?;
-        self.everywhere(&sheet)
+        self.everywhere(&sheet, ledger.and_then(|ledger| ledger.about(found.path())))
     }
 
     /// Every server in the file that holds here.
-    pub(crate) fn servers(&self) -> Result<Vec<Server>, EditError> {
+    pub(crate) fn servers(&self, ledger: Option<&Ledger>) -> Result<Vec<Server>, EditError> {
         let found = Found::as_it_is(&self.config.file)?;
         let sheet = self.sheet(&found, found.bytes())?;
-        self.listed(&sheet, &self.config.holders)
+        self.listed(&sheet, &self.config.holders, ledger.and_then(|ledger| ledger.about(found.path())))
     }
 }
 
@@ -103,10 +103,10 @@ impl Change for Wrapping {
         let mut sheet = old.clone();
         let mut made = known.map(|known| known.made.clone()).unwrap_or_default();
         let fates = match &self.aim {
-            Aim::Own => vec![self.add_own(&mut sheet, &mut made)?],
+            Aim::Own => vec![self.add_own(&mut sheet, &mut made, known)?],
             Aim::Servers(only) => {
                 let mut fates = Vec::new();
-                let servers = self.listed(&sheet, &self.config.holders)?;
+                let servers = self.listed(&sheet, &self.config.holders, known)?;
                 for server in servers.into_iter().filter(|server| is_named(only, server)) {
                     let fate = self.wrap(&mut sheet, &server, !only.is_empty())?;
                     fates.push((server, fate));
@@ -177,11 +177,12 @@ impl Change for Wrapping {
         Ok(without.bytes())
     }
 
-    fn is_out(&self, _: &Ledger) -> Result<bool, EditError> {
+    fn is_out(&self, ledger: &Ledger) -> Result<bool, EditError> {
         let found = Found::as_it_is(&self.config.file)?;
         let Some(bytes) = found.bytes() else { return Ok(true) };
         let sheet = self.sheet(&found, Some(bytes))?;
-        Ok(!self.everywhere(&sheet)?.iter().any(|server| self.is_meant(server)))
+        let known = ledger.about(found.path());
+        Ok(!self.everywhere(&sheet, known)?.iter().any(|server| self.is_meant(server)))
     }
 }
 
@@ -221,7 +222,7 @@ impl Wrapping {
         let before = copy.and_then(|bytes| self.sheet(found, Some(&bytes)).ok());
         let mut sheet = sheet.clone();
         let mut fates = Vec::new();
-        for server in self.everywhere(&sheet)? {
+        for server in self.everywhere(&sheet, known)? {
             let fate = match &server.state {
                 State::Wrapped { by: Wrapper::Us, .. } if is_chosen(&server) => {
                     sheet = self.unwrap(&sheet, &server, known, before.as_ref())?;
@@ -287,7 +288,7 @@ impl Wrapping {
         known: Option<&Written>,
     ) -> Result<Vec<Wrapped>, EditError> {
         let is_ours = |server: &&Server| matches!(server.state, State::Wrapped { by: Wrapper::Us, .. });
-        let before = self.everywhere(old)?;
+        let before = self.everywhere(old, known)?;
         let noted = |server: &Server| {
             let was = before.iter().filter(is_ours).find(|each| each.place == server.place);
             let known = known.and_then(|known| known.servers.iter().find(|each| each.place == server.place));
@@ -297,40 +298,51 @@ impl Wrapping {
             };
             Wrapped { place: server.place.clone(), left }
         };
-        Ok(self.everywhere(new)?.iter().filter(is_ours).map(noted).collect())
+        Ok(self.everywhere(new, known)?.iter().filter(is_ours).map(noted).collect())
     }
 
     /// Every server in a sheet, also those that hold in another folder only. There may be hundreds of folders, and a file of many
     /// megabytes, so it is read once for all of them.
-    fn everywhere(&self, sheet: &Sheet<'_>) -> Result<Vec<Server>, EditError> {
-        let mut servers = self.listed(sheet, &self.config.holders)?;
+    fn everywhere(&self, sheet: &Sheet<'_>, known: Option<&Written>) -> Result<Vec<Server>, EditError> {
+        let mut servers = self.listed(sheet, &self.config.holders, known)?;
         if self.config.scope == Scope::User {
             let projects = sheet.value_at(&[PROJECTS.to_owned()])?.unwrap_or_default();
             for (folder, project) in projects.as_object().into_iter().flatten() {
                 let entries = project.get(self.client.holder).cloned().unwrap_or_default();
                 let holder = [PROJECTS, folder, self.client.holder].map(str::to_owned);
-                self.add_servers(&holder, entries, &mut servers);
+                self.add_servers(&holder, entries, known, &mut servers);
             }
         }
         Ok(servers)
     }
 
-    fn listed(&self, sheet: &Sheet<'_>, holders: &[Vec<String>]) -> Result<Vec<Server>, EditError> {
+    fn listed(
+        &self,
+        sheet: &Sheet<'_>,
+        holders: &[Vec<String>],
+        known: Option<&Written>,
+    ) -> Result<Vec<Server>, EditError> {
         let mut servers: Vec<Server> = Vec::new();
         for holder in holders {
             let entries = sheet.object_at(holder)?.unwrap_or_default();
-            self.add_servers(holder, entries, &mut servers);
+            self.add_servers(holder, entries, known, &mut servers);
         }
         Ok(servers)
     }
 
     /// Adds the servers of one object, each once.
-    fn add_servers(&self, holder: &[String], entries: Value, servers: &mut Vec<Server>) {
+    fn add_servers(
+        &self,
+        holder: &[String],
+        entries: Value,
+        known: Option<&Written>,
+        servers: &mut Vec<Server>,
+    ) {
         let Value::Object(entries) = entries else { return };
         for (name, entry) in entries {
             let place = [holder, &[name]].concat();
             if servers.iter().all(|server| server.place != place) {
-                servers.push(Server::new(&self.client.form, self.config.scope, place, entry));
+                servers.push(Server::new(&self.client.form, self.config.scope, place, entry, known));
             }
         }
     }

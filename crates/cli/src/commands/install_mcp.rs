@@ -12,7 +12,7 @@ use crate::agents::{
 use crate::cellar::Cellar;
 use crate::commands::install::or_one_of;
 use crate::commands::install_work::{ForWhom, Work, add_doubt, own_program, tell};
-use crate::editing::Book;
+use crate::editing::{Book, Ledger};
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
 use crate::plain;
@@ -99,7 +99,7 @@ pub(crate) fn client_named(word: &str) -> Result<&'static Client, String> {
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &InstallMcpArgs) -> Result<ExitStatus, CommandError> {
     let places = Places::here();
     if args.list {
-        return list(ui, &places, args);
+        return list(ui, cellar, &places, args);
     }
     let clients = chosen(&places, args)?;
     let (own, program) = own_program()?;
@@ -180,7 +180,7 @@ fn check_names(
 ) -> Result<(), CommandError> {
     let mut names: Vec<(String, Scope, PathBuf)> = Vec::new();
     for config in configs {
-        let Ok(servers) = Wrapping::to_look(client, config.clone()).servers() else { return Ok(()) };
+        let Ok(servers) = Wrapping::to_look(client, config.clone()).servers(None) else { return Ok(()) };
         names.extend(servers.into_iter().map(|server| (server.name, config.scope, config.file.clone())));
     }
     for name in asked {
@@ -239,14 +239,20 @@ struct WireServer<'a> {
 }
 
 /// Shows every server.
-fn list(ui: &mut Ui, places: &Places, args: &InstallMcpArgs) -> Result<ExitStatus, CommandError> {
+fn list(
+    ui: &mut Ui,
+    cellar: &Cellar,
+    places: &Places,
+    args: &InstallMcpArgs,
+) -> Result<ExitStatus, CommandError> {
+    let ledger = cellar.folder().ok().and_then(|state| Ledger::read(state, Book::Servers).ok());
     let lang = ui.lang();
     let mut status = ExitStatus::Success;
     let mut any = false;
     for client in CLIENTS.iter().filter(|client| args.agent.is_none_or(|asked| asked.word == client.word)) {
         let configs = client.configs(places).into_iter();
         for config in configs.filter(|config| args.scope().is_none_or(|scope| scope == config.scope)) {
-            match Wrapping::to_look(client, config.clone()).servers() {
+            match Wrapping::to_look(client, config.clone()).servers(ledger.as_ref()) {
                 Ok(servers) if servers.is_empty() => {}
                 Ok(servers) => {
                     any = true;

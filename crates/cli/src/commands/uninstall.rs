@@ -154,7 +154,7 @@ fn files(
             continue;
         };
         let is_known = ledger.about(&real(&file)).is_some();
-        if (is_known || names_us(&file)) && seen.insert(real(&file)) {
+        if (is_known || names_us(&file, Some(agent.host))) && seen.insert(real(&file)) {
             files.push((Some(each), file));
         }
     }

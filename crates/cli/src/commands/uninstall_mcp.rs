@@ -90,7 +90,7 @@ fn check_names(client: &'static Client, cellar: &Cellar, asked: &[String]) -> Re
     let noted = ours.flat_map(|written| &written.servers).filter_map(|server| server.place.last().cloned());
     let mut names: Vec<String> = noted.collect();
     for config in client.configs(&Places::here()) {
-        let Ok(servers) = Wrapping::to_look(client, config).everything() else { return Ok(()) };
+        let Ok(servers) = Wrapping::to_look(client, config).everything(Some(&ledger)) else { return Ok(()) };
         names.extend(servers.into_iter().map(|server| server.name));
     }
     let Some(unknown) = asked.iter().find(|name| !names.contains(name)) else { return Ok(()) };
@@ -148,7 +148,8 @@ fn configs(
     let here = client.configs(places);
     let paths: BTreeSet<_> = here.iter().map(|config| real(&config.file)).collect();
     let is_asked = |config: &Config| scope.is_none_or(|scope| scope == config.scope);
-    let is_known = |config: &Config| ledger.about(&real(&config.file)).is_some() || names_us(&config.file);
+    let is_known =
+        |config: &Config| ledger.about(&real(&config.file)).is_some() || names_us(&config.file, None);
     let mut found: Vec<_> = here
         .into_iter()
         .filter(|config| is_asked(config) && is_known(config))

@@ -18,7 +18,7 @@ impl Doctor<'_> {
         for client in CLIENTS.iter().filter(|client| named.is_empty() || named.contains(&client.word)) {
             for config in client.configs(places) {
                 let is_known = ledger.is_some_and(|ledger| ledger.about(&real(&config.file)).is_some());
-                if is_known || names_us(&config.file) {
+                if is_known || names_us(&config.file, None) {
                     self.look_at_config(client, &config, ledger);
                 }
             }
@@ -27,7 +27,7 @@ impl Doctor<'_> {
 
     fn look_at_config(&mut self, client: &'static Client, config: &Config, ledger: Option<&Ledger>) {
         let about = client.word;
-        let servers = match Wrapping::to_look(client, config.clone()).everything() {
+        let servers = match Wrapping::to_look(client, config.clone()).everything(ledger) {
             Ok(servers) => servers,
             Err(error) => {
                 let what = plain::line(&error.in_words(self.lang)).into_owned();

@@ -100,6 +100,12 @@ impl Written {
         }
     }
 
+    /// Was the server at this place wrapped or added by us?
+    pub(crate) fn has_server(&self, place: &[String]) -> bool {
+        self.servers.iter().any(|server| server.place == place)
+            || self.made.iter().any(|made| made.strip_prefix('/').is_some_and(|made| made == place.join("/")))
+    }
+
     /// Is this what we left there?
     pub(crate) fn is_left(&self, bytes: &[u8]) -> bool {
         self.left == hash(bytes)

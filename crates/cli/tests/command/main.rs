@@ -50,6 +50,7 @@ mod protected;
 mod purge;
 mod record;
 mod remembered;
+mod renamed;
 mod replay;
 mod restore;
 mod rm;

@@ -16,7 +16,7 @@ const PROGRAM: &str = "/opt/bin/unstuck";
 #[track_caller]
 fn check_state(client: &str, name: &str, entry: Value, expected: &str) {
     let form = &Client::named(client).unwrap().form;
-    let server = Server::new(form, Scope::User, vec!["mcpServers".to_owned(), name.to_owned()], entry);
+    let server = Server::new(form, Scope::User, vec!["mcpServers".to_owned(), name.to_owned()], entry, None);
     let state = match &server.state {
         State::Open => "open".to_owned(),
         State::OnRequest(why) => format!("on request: {}", why.word()),
@@ -107,7 +107,36 @@ fn what_goes_through_us_is_known_with_any_path_and_told_from_what_only_looks_lik
     check_state("claude", "x", entry(PROGRAM, &["mcp", "--", "npx"]), "stdio by hand");
     check_state("claude", "x", entry(PROGRAM, &["mcp-server"]), "stdio never: own");
     check_state("claude", "x", entry(PROGRAM, &["run", "--", "npx"]), "stdio open");
-    check_state("claude", "x", entry("/opt/bin/unstuck-too", &ours), "stdio open");
+    check_state(
+        "claude",
+        "x",
+        entry("/opt/bin/unstuck-0.1.0", &ours),
+        "stdio wrapped as /opt/bin/unstuck-0.1.0",
+    );
+    // What has the very form may be ours under another name: it is not wrapped again, and it is not taken out either.
+    check_state("claude", "x", entry("/opt/bin/theirs", &ours), "stdio by hand");
+    check_state("claude", "x", entry("/opt/bin/theirs", &["mcp", "--name", "x"]), "stdio open");
+    check_state("claude", "y", entry("/opt/bin/theirs", &ours), "stdio open");
+    check_state("claude", "unstuck", entry("/opt/bin/theirs", &["mcp-server"]), "stdio never: own");
+    check_state("claude", "x", entry("/opt/bin/theirs", &["mcp-server"]), "stdio open");
+    let own = std::env::current_exe().unwrap();
+    let wrapped = format!("stdio wrapped as {}", own.display());
+    check_state("claude", "x", entry(own.to_str().unwrap(), &ours), &wrapped);
+    check_state("claude", "x", entry(own.to_str().unwrap(), &["mcp-server"]), "stdio never: own");
+}
+
+#[test]
+fn what_a_launcher_leads_to_us_is_not_wrapped_again() {
+    let check = |words: &[&str], expected: &str| {
+        check_state("claude", "x", json!({"command": words[0], "args": words[1..]}), expected);
+    };
+    check(&["npx", "-y", "unstuck", "mcp", "--", "npx", "x"], "stdio by hand");
+    check(&["env", "A=b", "/opt/unstuck-1.2/unstuck", "--lang", "zh", "mcp", "--", "x"], "stdio by hand");
+    check(&["sh", "-c", "exec 'unstuck' mcp -- npx x"], "stdio by hand");
+    check(&["env", "unstuck", "mcp-server"], "stdio by hand");
+    check(&["unstuck", "--set", "a=b", "mcp", "--", "x"], "stdio by hand");
+    check(&["npx", "files", "/home/me/unstuck", "src", "mcp"], "stdio open");
+    check(&["npx", "mcp", "unstuck"], "stdio open");
 }
 
 /// Wraps every server of a text and unwraps it again by nothing but its entries.
@@ -128,7 +157,7 @@ fn check_back(client: &str, text: &str) {
     for (name, before) in entries.as_object().unwrap() {
         let place = [&holder[..], std::slice::from_ref(name)].concat();
         let entry = back.value_at(&place).unwrap().unwrap();
-        let (_, state) = client.form.look(name, &entry);
+        let (_, state) = client.form.look(name, &entry, false);
         assert!(matches!(state, State::Wrapped { by: Wrapper::Us, .. }), "{entry}");
         back = back.edit(&place, &client.form.unwrap(&entry, Some(before))).unwrap();
     }
