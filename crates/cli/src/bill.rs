@@ -339,6 +339,10 @@ impl Bill {
                 }
             };
         }
+        text.push_str(match lang {
+            Lang::En => "  no agent is told of what a file taught before it helped in a watched session, or you approve it\n",
+            Lang::Zh => "  来自文件的经验在观察到的会话中有效、或经你批准之前，不会告诉任何智能体\n",
+        });
     }
 
     /// The same as one object.

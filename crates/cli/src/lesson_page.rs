@@ -2,13 +2,16 @@
 //!
 //! All of its texts are words of others. They are quoted, and nothing in them can move a cursor or end a quotation.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_judge::lesson::{Deed, Fix};
 use unstuck_judge::{Kind, Lang, quote};
-use unstuck_store::{Lesson, LessonOrigin, LessonPlace, LessonScope, LessonState, Showing, fix_to_json};
+use unstuck_store::{
+    Lesson, LessonOrigin, LessonPlace, LessonScope, LessonState, Showing, Source, fix_to_json,
+};
 use unstuck_wire::time;
 
 use crate::{columns, moment, plain};
@@ -37,7 +40,7 @@ pub(crate) fn row(lesson: &Lesson, now: u64, lang: Lang) -> Vec<String> {
     vec![
         name(lesson.id),
         format!("{}{caution}", state_word(lesson.state, lang)),
-        lesson.record.wins.to_string(),
+        lesson.wins.to_string(),
         lesson.record.losses.to_string(),
         scope_word(lesson.scope(), lang).to_owned(),
         last_win(lesson).map_or_else(|| "-".to_owned(), |at| moment::ago(at, now, lang)),
@@ -48,7 +51,7 @@ pub(crate) fn row(lesson: &Lesson, now: u64, lang: Lang) -> Vec<String> {
 
 /// When it last helped; nothing where it never did.
 fn last_win(lesson: &Lesson) -> Option<u64> {
-    Some(lesson.record.won_at).filter(|_| lesson.record.wins > 0)
+    Some(lesson.record.won_at).filter(|_| lesson.wins > 0)
 }
 
 fn in_short(fix: &Fix, lang: Lang) -> String {
@@ -99,7 +102,8 @@ pub(crate) fn page(lesson: &Lesson, places: &[LessonPlace], now: u64, lang: Lang
     if let Some(caution) = lesson.caution {
         line(say("caution", "注意"), caution.why(lang));
     }
-    line(say("won, lost", "有效/无效"), &format!("{}, {}", record.wins, record.losses));
+    line(say("won, lost", "有效/无效"), &format!("{}, {}", lesson.wins, record.losses));
+    line(say("known by", "得知于"), &sources_words(lesson, lang));
     line(say("scope", "范围"), scope_word(lesson.scope(), lang));
     let effect = match lang {
         Lang::En => format!("shown {}, followed {}, worked {}", lesson.shown, lesson.followed, lesson.worked),
@@ -148,6 +152,10 @@ pub(crate) fn showing_words(lesson: &Lesson, lang: Lang) -> String {
         Showing::Untried => {
             ("no: it was imported and has not helped here", "不会：导入的经验，尚未在这里有效过")
         }
+        Showing::Unwatched => (
+            "no: it has not helped in a session that unstuck watched, and nobody has approved it",
+            "不会：尚未在 unstuck 观察的会话中有效过，也没有人批准",
+        ),
         Showing::Doubtful => ("no: it lost more often than it won", "不会：无效多于有效"),
         Showing::Quarantined => ("no: it stopped working", "不会：已不再有效"),
         Showing::Merged => ("no: what mattered in it is a lesson of its own", "不会：其核心已成为另一条经验"),
@@ -161,6 +169,26 @@ pub(crate) fn showing_words(lesson: &Lesson, lang: Lang) -> String {
         Lang::En => en.to_owned(),
         Lang::Zh => zh.to_owned(),
     }
+}
+
+/// How its wins came to be known.
+fn sources_words(lesson: &Lesson, lang: Lang) -> String {
+    let word = |(source, wins): &(Source, u32)| {
+        let words = match (source, lang) {
+            (Source::Ran, Lang::En) => "calls that unstuck ran",
+            (Source::Hook, Lang::En) => "hooks that the agent started",
+            (Source::Told, Lang::En) => "a door that anybody may write to",
+            (Source::File, Lang::En) => "a file",
+            (Source::Unknown, Lang::En) => "an older version, which did not note it",
+            (Source::Ran, Lang::Zh) => "unstuck 运行的调用",
+            (Source::Hook, Lang::Zh) => "由智能体启动的钩子",
+            (Source::Told, Lang::Zh) => "任何人都可写入的入口",
+            (Source::File, Lang::Zh) => "文件",
+            (Source::Unknown, Lang::Zh) => "未作记录的旧版本",
+        };
+        format!("{words} ({wins})")
+    };
+    lesson.sources.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 pub(crate) fn state_word(state: LessonState, lang: Lang) -> &'static str {
@@ -247,7 +275,9 @@ pub(crate) struct WireLesson<'l> {
     origin: &'static str,
     caution: Option<&'static str>,
     wins: u32,
+    watched: u32,
     losses: u32,
+    sources: BTreeMap<&'static str, u32>,
     scope: &'static str,
     score: f64,
     shown: u64,
@@ -288,8 +318,10 @@ impl<'l> WireLesson<'l> {
             state: lesson.state.word(),
             origin: lesson.origin.word(),
             caution: lesson.caution.map(|caution| caution.word()),
-            wins: lesson.record.wins,
+            wins: lesson.wins,
+            watched: lesson.watched,
             losses: lesson.record.losses,
+            sources: lesson.sources.iter().map(|(source, wins)| (source.word(), *wins)).collect(),
             scope: lesson.scope().word(),
             score: (lesson.record.score(now) * 1000.0).round() / 1000.0,
             shown: lesson.shown,

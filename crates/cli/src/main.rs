@@ -44,6 +44,7 @@ mod problem_page;
 mod program_file;
 mod progress;
 mod protect;
+mod provenance;
 mod reader;
 mod recorder;
 mod removed;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use unstuck_judge::ladder::{Round, Rung};
 use unstuck_judge::{Kind, Outcome, Rules, nature};
-use unstuck_store::{Bounds, Entry, Hears, NAME_MAX, Said, Scanned, Who};
+use unstuck_store::{Bounds, Entry, Hears, NAME_MAX, Said, Scanned, Source, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::recorded::RecordedCall;
 
@@ -194,6 +194,7 @@ impl<'a> Recorder<'a> {
             cwd: self.cleaner.line(&call.cwd, 1024),
             place: whereabouts::place(&call.cwd, self.home, self.cleaner),
             owner: Clean::default(),
+            source: Source::File,
             hears: Hears::Nothing,
             round: call.round.map_or(Round::Unsaid, Round::Numbered),
             at,

@@ -9,6 +9,7 @@ mod job;
 // Built for tests everywhere, so that the fallback does not rot where nobody uses it.
 #[cfg(any(test, not(unix)))]
 mod portable;
+pub mod process;
 mod stop;
 #[cfg(unix)]
 mod unix;

@@ -12,6 +12,7 @@ use crate::life;
 use crate::record::Clerk;
 use crate::rewritten::Rewritten;
 use crate::rows::Lenient;
+use crate::source::WATCHED;
 use crate::state::CallState;
 
 /// After so long a silence anything may have changed.
@@ -235,8 +236,8 @@ impl Clerk<'_> {
         self.connection
             .prepare_cached(
                 "INSERT INTO call (id, session, key, agent, tool, state, asked_at, ended_at, attempt, rung_before,
-                     rung_after, repeat, owner, call_print, intent_print, charge, world)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'observe', 0, ?11, ?12, ?13, ?14, ?15)",
+                     rung_after, repeat, owner, call_print, intent_print, charge, world, source)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'observe', 0, ?11, ?12, ?13, ?14, ?15, ?16)",
             )?
             .execute((
                 self.desk.number(self.connection)?,
@@ -254,6 +255,7 @@ impl Clerk<'_> {
                 asked.intent_print.as_str(),
                 new.charge,
                 new.world,
+                asked.who.source.word(),
             ))?;
         let call = self.connection.last_insert_rowid();
         self.connection
@@ -321,13 +323,14 @@ impl Clerk<'_> {
         let finding = ended.finding.as_ref().filter(|_| state == CallState::Failed);
         let ok = (state != CallState::Denied).then_some(state == CallState::Completed);
         self.connection
-            .prepare_cached(
+            // Both that it was asked for and how it ended have to be seen.
+            .prepare_cached(&format!(
                 "UPDATE call SET state = ?2, ended_at = ?3, took_ms = ?4, ok = ?5, outcome = ?6, code = ?7, kind = ?8,
                      error_type = ?9, retryable = ?10, rule = ?11, rung_after = ?12, repeat = ?13, cause_print = ?14, again_at = ?15,
-                     world = ?16, sealed_from = NULL
-                 WHERE id = ?1",
-            )?
-            .execute((
+                     world = ?16, sealed_from = NULL, source = CASE WHEN source IN {WATCHED} THEN ?17 ELSE source END
+                 WHERE id = ?1"
+            ))?
+            .execute(params![
                 call,
                 state.word(),
                 at.cast_signed(),
@@ -344,7 +347,8 @@ impl Clerk<'_> {
                 finding.map(|finding| finding.cause.as_str()),
                 again_at,
                 world,
-            ))?;
+                ended.asked.who.source.word(),
+            ])?;
         self.connection
             .prepare_cached(
                 "UPDATE call_text SET evidence = ?2, head = ?3, tail = ?4, omitted = ?5, verdict = ?6, life = ?7
@@ -376,8 +380,9 @@ impl Clerk<'_> {
         self.connection
             .prepare_cached(
                 "INSERT INTO call (id, session, key, agent, tool, state, asked_at, ended_at, took_ms, attempt, ok, outcome,
-                     code, rung_before, rung_after, repeat, owner, call_print, intent_print, world, again_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+                     code, rung_before, rung_after, repeat, owner, call_print, intent_print, world, again_at,
+                     source)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
             )?
             .execute(params![
                 found.id,
@@ -400,6 +405,7 @@ impl Clerk<'_> {
                 asked.intent_print.as_str(),
                 world,
                 again_at,
+                asked.who.source.word(),
             ])?;
         self.connection
             .prepare_cached(

@@ -17,6 +17,7 @@ use unstuck_wire::report::Report;
 
 use crate::safe::SafeNote;
 use crate::server::ServerNote;
+use crate::source::Source;
 
 /// The most that is kept of a name from outside.
 pub const NAME_MAX: usize = 160;
@@ -76,6 +77,8 @@ pub struct Who {
     pub place: Clean,
     /// The process that runs the call, as `pid:start`; empty where nobody said.
     pub owner: Clean,
+    /// How this came to be known.
+    pub source: Source,
     /// Can whoever sent this be told something in answer to it?
     pub hears: Hears,
     /// The message that holds the call.

@@ -81,8 +81,14 @@ pub(crate) fn take_back(connection: &Connection, came: Came) -> Result<u64, rusq
         )
     };
     connection.execute(&lower("lesson", "id", ""), [value])?;
-    connection
-        .execute(&lower("lesson_place", "lesson", " AND source.place = lesson_place.place"), [value])?;
+    connection.execute(
+        &lower(
+            "lesson_place",
+            "lesson",
+            " AND source.place = lesson_place.place AND source.source = lesson_place.source",
+        ),
+        [value],
+    )?;
     connection.execute("DELETE FROM lesson_place WHERE wins = 0 AND losses = 0", [])?;
     connection.execute(&format!("DELETE FROM lesson_source WHERE {which}"), [value])?;
     connection.execute(&format!("DELETE FROM stopper WHERE {which}"), [value])?;

@@ -4,6 +4,8 @@ mod line;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use memchr::memmem;
 use rusqlite::{Connection, OptionalExtension, Row};
 use unstuck_judge::lesson::{Caution, Deed, Fix, Record};
@@ -12,6 +14,7 @@ use unstuck_judge::vocabulary;
 use crate::error::StoreError;
 use crate::lesson::{Known, LessonState, Showing, ShownOutcome, fix_from_json, fix_to_json};
 use crate::rows::Lenient;
+use crate::source::Source;
 use crate::stats::StatsScope;
 use crate::store::Store;
 
@@ -68,8 +71,16 @@ pub struct Lesson {
     pub origin: LessonOrigin,
     /// What speaks against showing it.
     pub caution: Option<Caution>,
-    /// How it has done.
+    /// How it has done, as far as it counts for showing it: what was watched, or all where a person approved it.
     pub record: Record,
+    /// How often it won, whoever told of it.
+    pub wins: u32,
+    /// How often that was watched.
+    pub watched: u32,
+    /// How its wins came to be known, each with their number, the surest first.
+    pub sources: Vec<(Source, u32)>,
+    /// In how many places it won, whoever told of it, and whether the one that was asked about is among them.
+    pub places: (u32, bool),
     /// How often it was shown.
     pub shown: u64,
     /// How often what it says was done then.
@@ -84,7 +95,10 @@ pub struct Lesson {
 
 impl Lesson {
     const COLUMNS: &str =
-        "cause, kind, rule, tool, program, title, origin, caution, shown, followed, worked, first_at";
+        "cause, kind, rule, tool, program, title, origin, caution, shown, followed, worked, first_at,
+        (SELECT group_concat(source || ' ' || wins, ',') FROM lesson_place WHERE lesson = lesson.id AND wins > 0),
+        (SELECT count(DISTINCT place) FROM lesson_place WHERE lesson = lesson.id AND wins > 0),
+        EXISTS (SELECT 1 FROM lesson_place WHERE lesson = lesson.id AND place = ?2 AND wins > 0)";
 
     fn read(row: &Row<'_>) -> Result<Lesson, rusqlite::Error> {
         let known = Known::read(row)?;
@@ -106,6 +120,10 @@ impl Lesson {
             // A reason that only a newer version knows is one.
             caution: caution.map(|word| word.parse().unwrap_or(Caution::Unclear)),
             record: known.record,
+            wins: known.wins,
+            watched: known.watched,
+            sources: sources(&row.lenient::<Option<String>>(Known::WIDTH + 12)?.unwrap_or_default()),
+            places: (row.lenient(Known::WIDTH + 13)?, row.lenient(Known::WIDTH + 14)?),
             shown: count(8)?,
             followed: count(9)?,
             worked: count(10)?,
@@ -115,7 +133,7 @@ impl Lesson {
 
     /// Where it has won.
     pub fn scope(&self) -> LessonScope {
-        match (self.record.places, self.record.won_here) {
+        match self.places {
             (2.., _) => LessonScope::Everywhere,
             (_, true) => LessonScope::Here,
             (1, false) => LessonScope::Elsewhere,
@@ -183,8 +201,8 @@ impl Store {
 
     /// Where a lesson was tried, the last place first.
     pub fn lesson_places(&self, id: i64) -> Result<Vec<LessonPlace>, StoreError> {
-        let sql =
-            "SELECT place, wins, losses, at FROM lesson_place WHERE lesson = ?1 ORDER BY at DESC, place";
+        let sql = "SELECT place, sum(wins), sum(losses), max(at) AS at FROM lesson_place WHERE lesson = ?1
+             GROUP BY place ORDER BY at DESC, place";
         let read = |row: &Row<'_>| {
             Ok(LessonPlace {
                 place: row.lenient(0)?,
@@ -305,6 +323,15 @@ impl Store {
             Ok(imported)
         })
     }
+}
+
+/// How often a lesson won by each source, of `hook 2,file 1,hook 1`.
+fn sources(text: &str) -> Vec<(Source, u32)> {
+    let mut sums: BTreeMap<Source, u32> = BTreeMap::new();
+    for (word, wins) in text.split(',').filter_map(|part| part.split_once(' ')) {
+        *sums.entry(Source::stored(word)).or_default() += wins.parse().unwrap_or(0);
+    }
+    sums.into_iter().collect()
 }
 
 fn one(connection: &Connection, id: i64, place: &str) -> Result<Option<Lesson>, rusqlite::Error> {

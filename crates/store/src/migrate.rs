@@ -23,6 +23,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { to: 2, sql: &[lesson::TABLES, scanned::TABLE] },
     Step { to: 3, sql: &[server_tools::TABLE] },
     Step { to: 4, sql: &[chain::TABLES] },
+    Step { to: 5, sql: &[lesson::SOURCES] },
 ];
 
 /// The first format there was.
@@ -92,7 +93,7 @@ mod tests {
     use crate::database::Access;
 
     const NEXT: &[Step] =
-        &[Step { to: 5, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
+        &[Step { to: 6, sql: &["ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''"] }];
 
     #[test]
     fn a_step_forward_keeps_a_copy_and_is_made_once() {
@@ -102,7 +103,7 @@ mod tests {
         connection.execute("INSERT INTO session VALUES (1, 'a', 'generic', '', 1, 2, 0)", []).unwrap();
         run(&root, &mut connection, NEXT, 8).unwrap();
         run(&root, &mut connection, NEXT, 9).unwrap();
-        assert_eq!(format(&connection).unwrap(), 5);
+        assert_eq!(format(&connection).unwrap(), 6);
         let colour: String = connection
             .query_row("SELECT colour FROM session WHERE name = 'a'", [], |row| row.get(0))
             .unwrap();
@@ -110,7 +111,7 @@ mod tests {
         let copies: Vec<_> = std::fs::read_dir(root.backups()).unwrap().flatten().collect();
         let [copy] = &copies[..] else { panic!("expected one copy, found {copies:?}") };
         let copy = Connection::open(copy.path()).unwrap();
-        assert_eq!(format(&copy).unwrap(), 4);
+        assert_eq!(format(&copy).unwrap(), 5);
         assert_eq!(
             copy.query_row("SELECT count(*) FROM session", [], |row| row.get::<_, u32>(0)).unwrap(),
             1
@@ -125,7 +126,7 @@ mod tests {
         connection.pragma_update(None, "user_version", 99).unwrap();
         drop(connection);
         let refused = database::open(&root, Access::Write, Duration::from_secs(1), 8).unwrap_err();
-        assert!(refused.to_string().ends_with("has format 99, this version writes up to 4"), "{refused}");
+        assert!(refused.to_string().ends_with("has format 99, this version writes up to 5"), "{refused}");
         database::open(&root, Access::Read, Duration::from_secs(1), 8).unwrap();
     }
 }

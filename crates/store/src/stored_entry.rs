@@ -12,6 +12,7 @@ use crate::entry::{
 use crate::pack::{Pack, packed, unpacked};
 use crate::safe::{Instead, SafeCall, SafeDeed, SafeNote};
 use crate::server::ServerNote;
+use crate::source::Source;
 use crate::stored_server::StoredServerWhat;
 
 /// The format of a line. A line of a newer format is left where it is.
@@ -244,6 +245,8 @@ pub(crate) struct StoredWho {
     #[serde(default)]
     place: String,
     owner: String,
+    #[serde(default)]
+    source: String,
     round: Option<u64>,
     at: u64,
 }
@@ -439,6 +442,7 @@ impl From<&Who> for StoredWho {
             cwd: who.cwd.to_string(),
             place: who.place.to_string(),
             owner: who.owner.to_string(),
+            source: who.source.word().to_owned(),
             round: match who.round {
                 Round::Unsaid => None,
                 Round::Numbered(number) => Some(number),
@@ -458,6 +462,7 @@ impl StoredWho {
             cwd: Clean::stored(self.cwd),
             place: Clean::stored(self.place),
             owner: Clean::stored(self.owner),
+            source: Source::stored(&self.source),
             // By the time this is read, nobody waits for an answer.
             hears: Hears::Nothing,
             round: self.round.map_or(Round::Unsaid, Round::Numbered),

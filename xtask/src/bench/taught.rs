@@ -27,8 +27,8 @@ INSERT INTO lesson (id, cause, fix, kind, rule, tool, program, title, body, stat
             ELSE printf('{"deeds":[{"ran":"npm install --save-dev package-%d"},{"ran":"npm run generate -- --only %d"}],"change":null}', i, i) END,
         'seen', 2 + i % 9, i % 7 = 0, 0, i % 3, i % 3, i % 3, 1790000000000 + i * 2000, 1790000000000 + i * 3000
     FROM n;
-INSERT INTO lesson_place SELECT i, printf('/srv/app-%d', i % 300), 2 + i % 9, i % 7 = 0, 1790000000000 + i * 3000 FROM n;
-INSERT INTO lesson_source SELECT i, i / 50, printf('/srv/app-%d', i % 300), 2 + i % 9, i % 7 = 0, 1790000000000 + i * 3000 FROM n;
+INSERT INTO lesson_place SELECT i, printf('/srv/app-%d', i % 300), 2 + i % 9, i % 7 = 0, 1790000000000 + i * 3000, 'hook' FROM n;
+INSERT INTO lesson_source SELECT i, i / 50, printf('/srv/app-%d', i % 300), 2 + i % 9, i % 7 = 0, 1790000000000 + i * 3000, 'hook' FROM n;
 INSERT INTO lesson_shown SELECT i / 50, i, i, 1790000000000 + i * 3000, CASE i % 3 WHEN 1 THEN 'worked' ELSE 'other' END
     FROM n WHERE i % 3 > 0;
 INSERT INTO stopper SELECT i, printf('e1:%020x', i), 'command_not_found', 'shell.missing',

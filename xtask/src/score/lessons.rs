@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -158,7 +159,23 @@ struct Memory<'b> {
 
 impl Memory<'_> {
     fn new(binary: &Path) -> Result<Memory<'_>, Fault> {
-        Ok(Memory { binary, home: tempfile::tempdir()? })
+        let memory = Memory { binary, home: tempfile::tempdir()? };
+        memory.watch()?;
+        Ok(memory)
+    }
+
+    /// Has all that is told of calls count as if the hooks of the agent had told of it: many sessions come by one process here.
+    fn watch(&self) -> Result<(), Fault> {
+        let first = json!({ "event": "user", "session": "nobody", "at": START }).to_string();
+        project::pipe_through(&mut self.command(&["hook", "generic"]), first)?;
+        let database = Connection::open(self.home.path().join(".local/state/unstuck/timeline.db"))?;
+        let watched = "WHEN new.key LIKE 'c%' AND new.source <> 'hook'
+            BEGIN UPDATE call SET source = 'hook' WHERE id = new.id; END;";
+        database.execute_batch(&format!(
+            "CREATE TRIGGER watched_begin AFTER INSERT ON call {watched}
+             CREATE TRIGGER watched_end AFTER UPDATE OF source ON call {watched}"
+        ))?;
+        Ok(())
     }
 
     fn command(&self, args: &[&str]) -> Command {

@@ -6,7 +6,7 @@ use std::env;
 use unstuck_exec::alive;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Call, Lang, Rules};
-use unstuck_store::{Entry, Hears, Kept, NAME_MAX, Retry, Retrying, Series, Who};
+use unstuck_store::{Entry, Hears, Kept, NAME_MAX, Retry, Retrying, Series, Source, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -54,6 +54,7 @@ impl<'a> Logbook<'a> {
             cwd: cleaner.line(&folder, FOLDER_MAX),
             place: whereabouts::place(&folder, cellar.home(), cleaner),
             owner: cleaner.line(&alive::owner(std::process::id()), 64),
+            source: Source::Ran,
             hears: Hears::Memory,
             round: Round::Unsaid,
             at: 0,

@@ -17,6 +17,7 @@ use crate::editing::{Book, Ledger};
 use crate::exit::{CommandError, ExitStatus};
 use crate::last_word::LastWord;
 use crate::post::Post;
+use crate::provenance;
 use crate::switch::{self, Switch};
 use crate::ui::Ui;
 
@@ -126,6 +127,9 @@ fn answer_one(
     if letter.host != door && tells_us_itself(cellar, &letter) {
         return Ok(());
     }
+    if tells_of_a_call(&letter) {
+        post.comes_by(provenance::of_hook(door, letter.host));
+    }
     let phase = phase_of(&letter);
     if phase == Phase::Before {
         deadline.set(cellar.settings.hook().deadline_before);
@@ -148,6 +152,11 @@ fn answer_one(
 fn tells_us_itself(cellar: &Cellar, letter: &Letter) -> bool {
     let ledger = cellar.folder().ok().and_then(|folder| Ledger::read(folder, Book::Hooks).ok());
     ledger.is_some_and(|ledger| agents::tells_us_itself(&ledger, &Places::here(), letter.host, &letter.cwd))
+}
+
+/// Lessons are made of calls alone.
+fn tells_of_a_call(letter: &Letter) -> bool {
+    letter.events.iter().any(|event| matches!(event, Happened::Before { .. } | Happened::After(_)))
 }
 
 fn phase_of(letter: &Letter) -> Phase {

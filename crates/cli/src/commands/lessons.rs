@@ -382,7 +382,7 @@ fn export(ui: &mut Ui, cellar: &Cellar) -> Result<ExitStatus, CommandError> {
         let Some(lesson) = store.lesson(id, &here)? else { continue };
         let is_proven = match lesson.state {
             LessonState::Approved => true,
-            LessonState::Seen | LessonState::Imported => lesson.record.wins > lesson.record.losses,
+            LessonState::Seen | LessonState::Imported => lesson.wins > lesson.record.losses,
             LessonState::Quarantined | LessonState::Merged | LessonState::Forgotten => false,
         };
         if is_proven && !lesson.fix.is_empty() {

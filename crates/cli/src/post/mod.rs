@@ -19,7 +19,7 @@ use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
 use unstuck_judge::{Call, Outcome, Rules};
 use unstuck_store::{
-    Answer, Asked, Entry, Hears, Kept, Modes, NAME_MAX, OwnFault, Phase, Ruling, Stance, Which, Who,
+    Answer, Asked, Entry, Hears, Kept, Modes, NAME_MAX, OwnFault, Phase, Ruling, Source, Stance, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, Reply, codex};
@@ -64,6 +64,8 @@ pub(crate) struct Post<'a> {
     ended: Vec<protection::Ended>,
     /// The word of a snapshot was flushed to the disk, and all that was recorded before it.
     is_flushed: bool,
+    /// How what comes through here came to be known.
+    source: Source,
 }
 
 /// Something that happened, after it was recorded.
@@ -101,7 +103,13 @@ impl<'a> Post<'a> {
             last_word,
             ended: Vec::new(),
             is_flushed: false,
+            source: Source::Told,
         }
+    }
+
+    /// What comes from now on came to be known in this way.
+    pub(crate) fn comes_by(&mut self, source: Source) {
+        self.source = source;
     }
 
     /// What is recorded from now on must not be lost when time runs out.
@@ -248,6 +256,7 @@ impl<'a> Post<'a> {
             cwd: self.cleaner.line(&letter.cwd, 1024),
             place: whereabouts::place(&letter.cwd, self.home, self.cleaner),
             owner: letter.pid.map(|pid| self.cleaner.line(&alive::owner(pid), 64)).unwrap_or_default(),
+            source: self.source,
             hears: hears(letter),
             round: letter.round.map_or(Round::Unsaid, Round::Numbered),
             at: cellar::sensible(letter.at, now),

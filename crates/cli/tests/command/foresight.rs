@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::agent::watched;
 use crate::world::{Said, World};
 
 const MISSING: &str = "Exit code 127\n/bin/bash: line 1: frob: command not found";
@@ -114,6 +115,7 @@ fn a_flag_is_told_of_until_its_program_is_another() {
 #[test]
 fn a_change_that_worked_twice_is_suggested_and_runs_by_itself_only_when_it_was_approved() {
     let world = world("");
+    watched(&world);
     for session in ["one", "two"] {
         fails(&world, session, "git log --frob", NO_FLAG);
         tell(&world, "PreToolUse", session, "git log --all", "");

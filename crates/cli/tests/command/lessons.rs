@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::agent::hook;
+use crate::agent::{hook, watched};
 use crate::world::{Said, World};
 
 const NO_HEADER: &str = "a.c:1:10: fatal error: openssl/ssl.h: No such file or directory";
@@ -36,6 +36,7 @@ fn fixed(world: &World, session: &str, fix: &str) {
 /// Somebody who got over a failure once.
 pub(crate) fn world() -> World {
     let world = World::empty();
+    watched(&world);
     fixed(&world, "one", FIX);
     world
 }
@@ -213,6 +214,7 @@ fn lessons_go_to_another_machine_and_have_to_win_there() {
         fields(&lesson(&there, "1"), &names),
         json!(["imported", "imported", 0, "untried", "untried"])
     );
+    watched(&there);
     assert!(!tries(&there, "one", "make", 2, NO_HEADER).contains("libssl-dev"));
     assert_eq!(there.run(&["lessons", "export", "--json"], "").stdout(), "", "it is not proven here");
     tries(&there, "one", FIX, 0, "");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unstuck_judge::ladder::Round;
-use unstuck_store::{Entry, Hears, ServerNote, ServerWhat, Who};
+use unstuck_store::{Entry, Hears, ServerNote, ServerWhat, Source, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::agent::{FINE, MISSING, MORNING, Work, hook, work};
@@ -356,6 +356,7 @@ fn one_server_is_shown_with_its_calls_and_all_that_it_said() {
     let who = Who {
         host: Clean::from("mcp"),
         hook: Clean::default(),
+        source: Source::Ran,
         session: Clean::from("alpha-one"),
         agent: Clean::from("main"),
         cwd: Clean::default(),

@@ -47,6 +47,7 @@ mod pause;
 mod problems;
 mod protect;
 mod protected;
+mod provenance;
 mod purge;
 mod record;
 mod remembered;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::agent::hook;
+use crate::agent::{hook, watched};
 use crate::world::{Said, World};
 
 const FAILURE: &str = "a.c:1:10: fatal error: openssl/ssl.h: No such file or directory";
@@ -35,6 +35,7 @@ fn tries(world: &World, session: &str, command: &str, exit: i32) -> String {
 }
 
 fn learn(world: &World) {
+    watched(world);
     let frob = world.path("bin/frob").to_string_lossy().into_owned();
     tries(world, "one", &frob, 2);
     tries(world, "one", FIX, 0);

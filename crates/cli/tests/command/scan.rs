@@ -87,6 +87,7 @@ fn without_arguments_the_folders_of_the_agents_are_read_and_once_is_enough() {
     learnt: 1 new lesson
           1×  L1  cat: config.ini: No such file or directory
               over after ⟦printf 'a=1\n' > config.ini⟧ (shown to nobody before you approve it)
+      no agent is told of what a file taught before it helped in a watched session, or you approve it
     --- exit 0
     ");
     let before = recorded(&world);
@@ -126,6 +127,7 @@ fn what_was_seen_to_help_is_learnt_as_of_its_own_time_and_shown_with_the_next_fa
     learnt: 1 new lesson
           2×  L1  ModuleNotFoundError: No module named 'yaml'
               over after `pip install pyyaml`
+      no agent is told of what a file taught before it helped in a watched session, or you approve it
     --- exit 0
     ");
     let other = World::empty().with("runs/a.jsonl", fixed("one", 4)).with("runs/b.jsonl", "{}\n");
@@ -140,6 +142,7 @@ fn what_was_seen_to_help_is_learnt_as_of_its_own_time_and_shown_with_the_next_fa
     学到：1 条新经验
           1 次  L1  ModuleNotFoundError: No module named 'yaml'
               在 `pip install pyyaml` 之后解决
+      来自文件的经验在观察到的会话中有效、或经你批准之前，不会告诉任何智能体
     已跳过
           1  个文件不是会话记录（首个：runs/b.jsonl）
     --- exit 0
@@ -280,7 +283,7 @@ fn ctrl_c_stops_with_a_word_on_how_far_it_got_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn a_forged_transcript_gets_nothing_dangerous_shown_and_teaches_only_the_place_it_names() {
+fn a_forged_transcript_gets_nothing_shown_and_what_a_person_approves_of_it_is() {
     let forged: String = (0..20)
         .map(|at| {
             let fail = claude("forged", at * 30, "python3 build.py", MISSING);
@@ -302,9 +305,12 @@ fn a_forged_transcript_gets_nothing_dangerous_shown_and_teaches_only_the_place_i
     };
     for place in ["/home/dev/forged", "/home/dev/one", "/home/dev/elsewhere"] {
         let said = shown(place, place);
-        assert!(!said.contains("evil") && !said.contains("`sh`"), "{said}");
-        assert_eq!(said.contains("pip install pyyaml"), place == "/home/dev/one", "{place}: {said}");
+        assert!(!said.contains("evil") && !said.contains("pip install pyyaml"), "{place}: {said}");
     }
+    let harmless = lessons[1]["id"].as_str().unwrap();
+    world.run(&["lessons", "approve", harmless, "--yes"], "");
+    let said = shown("/home/dev/one", "approved");
+    assert!(!said.contains("evil") && said.contains("pip install pyyaml"), "{said}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use unstuck_judge::ladder::{
 use unstuck_judge::{Kind, Lang, Observation, Outcome, Rules, retry, shell};
 use unstuck_store::{
     Asked, Bounds, Brakes, CallState, Checked, Ended, EventType, Finding, Hears, KNOWS_FOR_MS, Mode,
-    NAME_MAX, Resend, Retry, Retrying, Said, Stance, Told, Who, body, is_same_note,
+    NAME_MAX, Resend, Retry, Retrying, Said, Source, Stance, Told, Who, body, is_same_note,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -300,6 +300,7 @@ impl Memory {
             cwd: Clean::default(),
             place: Clean::default(),
             owner: Clean::default(),
+            source: Source::Ran,
             hears: Hears::Everything,
             round: round(opening),
             at,

@@ -10,7 +10,7 @@ use unstuck_judge::ladder::{Reason, Track, words as ladder_words};
 use unstuck_judge::lesson::{self, words};
 use unstuck_judge::{Call, Condition, Kind, Need};
 
-use super::{Known, LessonState, ShownOutcome, stored_call};
+use super::{Known, LessonState, ShownOutcome, Tried, stored_call};
 use crate::advocate::{Proposal, Stands};
 use crate::entry::{Asked, Finding, Hears};
 use crate::event::EventType;
@@ -186,14 +186,15 @@ impl Clerk<'_> {
         let sql = format!("SELECT {} FROM lesson WHERE id = ?1", Known::COLUMNS);
         let ran = self.connection.prepare_cached(&sql)?.query_row((ran, &place), Known::read).optional()?;
         let Some(lesson) = ran else { return Ok(()) };
+        let tried = Tried { session, place: &place, at: asked.who.at, source: self.source_of(call)? };
         match state {
             CallState::Completed => {
                 self.settle_shown(session, lesson.id, ShownOutcome::Worked)?;
-                self.win(session, lesson.id, &place, asked.who.at)
+                self.win(lesson.id, &tried)
             }
             CallState::Failed => {
                 self.settle_shown(session, lesson.id, ShownOutcome::Failed)?;
-                self.lose(session, call, &lesson, &place, asked.who.at)
+                self.lose(call, &lesson, &tried)
             }
             // It never ran, or nobody knows how it ended.
             CallState::Pending
@@ -317,8 +318,9 @@ impl Clerk<'_> {
     fn learned_change(&self, call: &Call, asked: &Asked) -> Result<Option<Known>, rusqlite::Error> {
         let sql = format!(
             "SELECT {} FROM lesson WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.change.from') END IN (?1, ?3)
-             ORDER BY state = 'approved' DESC, wins DESC LIMIT 4",
-            Known::COLUMNS
+             ORDER BY {} LIMIT 4",
+            Known::COLUMNS,
+            Known::BEST
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let (line, bare) = (lesson::own_words(call), lesson::bare_words(call));

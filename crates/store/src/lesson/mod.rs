@@ -20,6 +20,7 @@ use crate::event::EventType;
 use crate::lesson_removal;
 use crate::record::Clerk;
 use crate::rows::Lenient;
+use crate::source::{Source, WATCHED};
 
 pub(crate) use foresight::Foreseen;
 pub use showing::Showing;
@@ -27,6 +28,8 @@ pub use stored_fix::{fix_from_json, fix_to_json};
 
 /// The tables of lessons, which format 2 brought.
 pub(crate) const TABLES: &str = include_str!("tables.sql");
+/// How calls and wins came to be known, which format 5 brought.
+pub(crate) const SOURCES: &str = include_str!("sources.sql");
 
 /// What is asked of unstuck itself teaches nothing of anything else.
 pub(crate) const OUR_TOOLS: &str = "mcp__unstuck__";
@@ -84,6 +87,15 @@ struct OpenFailure {
     title: String,
     call: Call,
     same_intent: bool,
+    source: Source,
+}
+
+/// A win or a loss, as it is counted.
+struct Tried<'a> {
+    session: i64,
+    place: &'a str,
+    at: u64,
+    source: Source,
 }
 
 /// A lesson as it is judged.
@@ -93,7 +105,12 @@ pub(crate) struct Known {
     pub(crate) fix: Fix,
     pub(crate) state: LessonState,
     pub(crate) caution: bool,
+    /// What counts for showing it: what was watched, or all of it where a person vouches for it.
     pub(crate) record: Record,
+    /// How often it won, whoever told of it.
+    pub(crate) wins: u32,
+    /// How often that was watched.
+    pub(crate) watched: u32,
     /// The line that showed the cause when it last won.
     pub(crate) title: String,
 }
@@ -106,21 +123,32 @@ impl Known {
 
     pub(crate) const COLUMNS: &str =
         "id, body, state, caution IS NOT NULL, wins, losses, losses_since_win, won_at,
-        (SELECT count(*) FROM lesson_place WHERE lesson = lesson.id AND wins > 0),
-        EXISTS (SELECT 1 FROM lesson_place WHERE lesson = lesson.id AND place = ?2 AND wins > 0), title";
+        (SELECT count(DISTINCT place) FROM lesson_place
+            WHERE lesson = lesson.id AND wins > 0 AND source IN ('ran', 'hook')),
+        EXISTS (SELECT 1 FROM lesson_place
+            WHERE lesson = lesson.id AND place = ?2 AND wins > 0 AND source IN ('ran', 'hook')),
+        title, (SELECT ifnull(sum(wins), 0) FROM lesson_place WHERE lesson = lesson.id AND source IN ('ran', 'hook'))";
 
     /// How many columns that are.
-    pub(crate) const WIDTH: usize = 11;
+    pub(crate) const WIDTH: usize = 12;
+
+    /// The best first, so that what was only told of does not crowd out what was watched.
+    pub(crate) const BEST: &str = "state = 'approved' DESC, EXISTS (SELECT 1 FROM lesson_place
+        WHERE lesson = lesson.id AND wins > 0 AND source IN ('ran', 'hook')) DESC, wins DESC";
 
     pub(crate) fn read(row: &Row<'_>) -> Result<Known, rusqlite::Error> {
+        // What only a newer version knows is not shown.
+        let state = row.lenient::<String>(2)?.parse().unwrap_or(LessonState::Forgotten);
+        let (wins, watched) = (row.lenient(4)?, row.lenient(11)?);
         Ok(Known {
             id: row.lenient(0)?,
             fix: fix_from_json(&row.lenient::<String>(1)?).unwrap_or_default(),
-            // What only a newer version knows is not shown.
-            state: row.lenient::<String>(2)?.parse().unwrap_or(LessonState::Forgotten),
+            state,
             caution: row.lenient(3)?,
+            wins,
+            watched,
             record: Record {
-                wins: row.lenient(4)?,
+                wins: if state == LessonState::Approved { wins } else { watched.min(wins) },
                 losses: row.lenient(5)?,
                 losses_since_win: row.lenient(6)?,
                 won_at: row.lenient::<i64>(7)?.unsigned_abs(),
@@ -193,8 +221,9 @@ impl Clerk<'_> {
         open: &[OpenFailure],
         worked: &Call,
     ) -> Result<(), rusqlite::Error> {
+        let source = failure.source.and(self.source_of(id)?);
         let fix_since = |since: i64| -> Result<Fix, rusqlite::Error> {
-            let between = self.calls_between(session, asked, since, id)?;
+            let between = self.calls_between(session, asked, since, id, source)?;
             Ok(Fix::seen(&failure.call, &between, worked))
         };
         let trouble = Trouble { call: &failure.call, kind: failure.kind, shown: &failure.title };
@@ -216,44 +245,47 @@ impl Clerk<'_> {
             return Ok(());
         }
         let place = asked.who.place.to_string();
+        let win = Tried { session, place: &place, at: asked.who.at, source };
         let known = self.lessons_for(&failure.cause, &place)?;
         // Whatever was among what helped has helped once more.
         let mut within = known.iter().filter(|lesson| lesson.fix.is_within(&done)).peekable();
         if within.peek().is_some() {
             for lesson in within {
-                self.win(session, lesson.id, &place, asked.who.at)?;
+                self.win(lesson.id, &win)?;
             }
             return Ok(());
         }
         let mergeable = |lesson: &&Known| {
             !matches!(lesson.state, LessonState::Forgotten | LessonState::Approved | LessonState::Merged)
+                // What was watched is not taken apart by what was only told of.
+                && (source.is_watched() || lesson.watched == 0)
         };
         let common =
             known.iter().filter(mergeable).find_map(|lesson| Some((lesson, lesson.fix.common(&fix)?)));
         match common {
             Some((lesson, common)) => {
-                let core = self.note_lesson(session, failure, &common, &place, asked)?;
+                let core = self.note_lesson(failure, &common, &win)?;
                 self.connection
                     .prepare_cached("UPDATE lesson SET wins = wins + ?2 WHERE id = ?1")?
-                    .execute((core, lesson.record.wins))?;
+                    .execute((core, lesson.wins))?;
                 self.connection
                     .prepare_cached("UPDATE lesson SET state = 'merged' WHERE id = ?1")?
                     .execute([lesson.id])?;
                 self.connection
                     .prepare_cached(
-                        "INSERT INTO lesson_place SELECT ?1, place, wins, losses, at FROM lesson_place WHERE lesson = ?2
+                        "INSERT INTO lesson_place SELECT ?1, place, wins, losses, at, source FROM lesson_place WHERE lesson = ?2
                          AND true ON CONFLICT DO UPDATE SET wins = wins + excluded.wins",
                     )?
                     .execute((core, lesson.id))?;
                 self.connection
                     .prepare_cached(
-                        "INSERT INTO lesson_source SELECT ?1, session, place, wins, losses, at FROM lesson_source
+                        "INSERT INTO lesson_source SELECT ?1, session, place, wins, losses, at, source FROM lesson_source
                          WHERE lesson = ?2 AND true ON CONFLICT DO UPDATE SET wins = wins + excluded.wins",
                     )?
                     .execute((core, lesson.id))?;
             }
             None => {
-                self.note_lesson(session, failure, &fix, &place, asked)?;
+                self.note_lesson(failure, &fix, &win)?;
             }
         }
         Ok(())
@@ -288,15 +320,7 @@ impl Clerk<'_> {
     }
 
     /// A new lesson, or one more win of one that is there.
-    fn note_lesson(
-        &self,
-        session: i64,
-        failure: &OpenFailure,
-        fix: &Fix,
-        place: &str,
-        asked: &Asked,
-    ) -> Result<i64, rusqlite::Error> {
-        let at = asked.who.at;
+    fn note_lesson(&self, failure: &OpenFailure, fix: &Fix, win: &Tried<'_>) -> Result<i64, rusqlite::Error> {
         self.make_room(&failure.cause, fix)?;
         let id: i64 = self
             .connection
@@ -317,11 +341,11 @@ impl Clerk<'_> {
                     &failure.title,
                     fix_to_json(fix),
                     Caution::about(fix).map(Caution::word),
-                    at.cast_signed(),
+                    win.at.cast_signed(),
                 ),
                 |row| row.lenient(0),
             )?;
-        self.win(session, id, place, at)?;
+        self.win(id, win)?;
         Ok(id)
     }
 
@@ -330,7 +354,8 @@ impl Clerk<'_> {
     fn make_room(&self, cause: &str, new: &Fix) -> Result<(), rusqlite::Error> {
         let sql = format!(
             "SELECT id FROM lesson WHERE cause = ?1 AND fix <> ?2 AND state IN ('seen', 'quarantined', 'merged')
-             ORDER BY state = 'merged', wins DESC, won_at DESC LIMIT -1 OFFSET {}",
+             ORDER BY state = 'merged', EXISTS (SELECT 1 FROM lesson_place WHERE lesson = lesson.id AND wins > 0
+                 AND source IN {WATCHED}) DESC, wins DESC, won_at DESC LIMIT -1 OFFSET {}",
             FIXES_MAX - 1
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -339,7 +364,8 @@ impl Clerk<'_> {
         lesson_removal::remove(self.connection, &beyond)
     }
 
-    fn win(&self, session: i64, lesson: i64, place: &str, at: u64) -> Result<(), rusqlite::Error> {
+    fn win(&self, lesson: i64, win: &Tried<'_>) -> Result<(), rusqlite::Error> {
+        let Tried { place, at, source, .. } = *win;
         self.connection
             .prepare_cached(
                 "UPDATE lesson SET wins = wins + 1, losses_since_win = 0, won_at = max(won_at, ?2),
@@ -348,40 +374,32 @@ impl Clerk<'_> {
             .execute((lesson, at.cast_signed()))?;
         self.connection
             .prepare_cached(
-                "INSERT INTO lesson_place VALUES (?1, ?2, 1, 0, ?3)
+                "INSERT INTO lesson_place VALUES (?1, ?2, 1, 0, ?3, ?4)
                  ON CONFLICT DO UPDATE SET wins = wins + 1, at = max(at, excluded.at)",
             )?
-            .execute((lesson, place, at.cast_signed()))?;
-        self.note_source(session, lesson, place, [1, 0], at)
+            .execute((lesson, place, at.cast_signed(), source.word()))?;
+        self.note_source(lesson, win, [1, 0])
     }
 
     /// Notes which session a win or a loss came from.
     fn note_source(
         &self,
-        session: i64,
         lesson: i64,
-        place: &str,
+        of: &Tried<'_>,
         [wins, losses]: [u32; 2],
-        at: u64,
     ) -> Result<(), rusqlite::Error> {
         self.connection
             .prepare_cached(
-                "INSERT INTO lesson_source VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET
+                "INSERT INTO lesson_source VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET
                      wins = wins + excluded.wins, losses = losses + excluded.losses, at = max(at, excluded.at)",
             )?
-            .execute((lesson, session, place, wins, losses, at.cast_signed()))
+            .execute((lesson, of.session, of.place, wins, losses, of.at.cast_signed(), of.source.word()))
             .map(|_| ())
     }
 
     /// A lesson was shown and did not help. One whose fix stopped working is put aside, and that is news.
-    fn lose(
-        &self,
-        session: i64,
-        call: i64,
-        lesson: &Known,
-        place: &str,
-        at: u64,
-    ) -> Result<(), rusqlite::Error> {
+    fn lose(&self, call: i64, lesson: &Known, loss: &Tried<'_>) -> Result<(), rusqlite::Error> {
+        let Tried { session, place, at, source } = *loss;
         let record = Record { losses_since_win: lesson.record.losses_since_win + 1, ..lesson.record };
         let is_over = record.standing() == Standing::Quarantined && lesson.state != LessonState::Quarantined;
         self.connection
@@ -392,13 +410,14 @@ impl Clerk<'_> {
             .execute((lesson.id, is_over))?;
         self.connection
             .prepare_cached(
-                "INSERT INTO lesson_place VALUES (?1, ?2, 0, 1, ?3)
+                "INSERT INTO lesson_place VALUES (?1, ?2, 0, 1, ?3, ?4)
                  ON CONFLICT DO UPDATE SET losses = losses + 1, at = max(at, excluded.at)",
             )?
-            .execute((lesson.id, place, at.cast_signed()))?;
-        self.note_source(session, lesson.id, place, [0, 1], at)?;
+            .execute((lesson.id, place, at.cast_signed(), source.word()))?;
+        self.note_source(lesson.id, loss, [0, 1])?;
         if is_over {
-            let body = json!({ "lesson": lesson.id, "wins": lesson.record.wins, "losses": lesson.record.losses + 1 });
+            let body =
+                json!({ "lesson": lesson.id, "wins": lesson.wins, "losses": lesson.record.losses + 1 });
             self.append(at, EventType::LessonRegressed, session, call, body)?;
         }
         Ok(())
@@ -407,8 +426,9 @@ impl Clerk<'_> {
     /// What is known against a cause, with how it did in this place.
     fn lessons_for(&self, cause: &str, place: &str) -> Result<Vec<Known>, rusqlite::Error> {
         let sql = format!(
-            "SELECT {} FROM lesson WHERE cause = ?1 ORDER BY state = 'approved' DESC, wins DESC LIMIT {FIXES_MAX}",
-            Known::COLUMNS
+            "SELECT {} FROM lesson WHERE cause = ?1 ORDER BY {} LIMIT {FIXES_MAX}",
+            Known::COLUMNS,
+            Known::BEST
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         // Nothing can be said by a fix that cannot be read, and everything would seem to hold it.
@@ -420,7 +440,7 @@ impl Clerk<'_> {
     /// The failures of the session that are still open, the last one first.
     fn open_failures(&self, session: i64, asked: &Asked) -> Result<Vec<OpenFailure>, rusqlite::Error> {
         let sql = format!(
-            "SELECT call.id, cause_print, kind, rule, evidence, tool, input, intent_print = ?2
+            "SELECT call.id, cause_print, kind, rule, evidence, tool, input, intent_print = ?2, source
              FROM call JOIN call_text ON call_text.call = call.id
              WHERE session = ?1 AND state = 'failed' AND recovered_at IS NULL AND cause_print IS NOT NULL
              ORDER BY call.id DESC LIMIT {OPEN_FAILURES}"
@@ -440,27 +460,38 @@ impl Clerk<'_> {
                 title: row.lenient(4)?,
                 call,
                 same_intent: row.lenient(7)?,
+                source: Source::stored(&row.lenient::<String>(8)?),
             });
         }
         Ok(open)
     }
 
-    /// The calls of this agent that went well after one and before another, and had something to do.
+    /// How a call came to be known.
+    fn source_of(&self, call: i64) -> Result<Source, rusqlite::Error> {
+        self.connection
+            .prepare_cached("SELECT source FROM call WHERE id = ?1")?
+            .query_row([call], |row| Ok(Source::stored(&row.lenient::<String>(0)?)))
+    }
+
+    /// The calls of this agent that went well after one and before another, and had something to do. Between calls that were
+    /// watched, only what was watched as well.
     fn calls_between(
         &self,
         session: i64,
         asked: &Asked,
         after: i64,
         before: i64,
+        source: Source,
     ) -> Result<Vec<Call>, rusqlite::Error> {
         // The sign before the session keeps SQLite from reading all calls of the session for the few between.
         let sql = format!(
             "SELECT tool, input, head FROM call JOIN call_text ON call_text.call = call.id
              WHERE +session = ?1 AND call.id > ?2 AND call.id < ?3 AND state = 'completed' AND agent = ?4
+               AND (source IN {WATCHED} OR NOT ?5)
              ORDER BY call.id LIMIT {BETWEEN}"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut rows = statement.query((session, after, before, &*asked.who.agent))?;
+        let mut rows = statement.query((session, after, before, &*asked.who.agent, source.is_watched()))?;
         let mut calls = Vec::new();
         while let Some(row) = rows.next()? {
             if !was_idle(row.get_ref(2)?.as_str()?) {

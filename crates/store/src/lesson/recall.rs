@@ -4,11 +4,12 @@ use serde_json::json;
 use unstuck_judge::Lang;
 use unstuck_judge::lesson::{Fix, is_about_another, words};
 
-use super::{Known, ShownOutcome};
+use super::{Known, ShownOutcome, Tried};
 use crate::entry::{Asked, Finding, Hears};
 use crate::event::EventType;
 use crate::record::Clerk;
 use crate::rows::Lenient;
+use crate::source::Source;
 
 /// After so long a silence a session is over.
 const OVER_MS: u64 = 60 * 60 * 1000;
@@ -112,7 +113,8 @@ impl Clerk<'_> {
                     .prepare_cached("UPDATE lesson SET losses = losses + 1 WHERE id = ?1")?
                     .execute([lesson.id])?;
                 // Nobody said where it was given up.
-                self.note_source(session, lesson.id, "", [0, 1], at)?;
+                let loss = Tried { session, place: "", at, source: Source::Unknown };
+                self.note_source(lesson.id, &loss, [0, 1])?;
             }
         }
         Ok(())
@@ -130,7 +132,8 @@ impl Clerk<'_> {
         let Some(since) = self.shown_with(session, lesson.id, "outcome IN ('open', 'failed')")? else {
             return Ok(());
         };
-        let since_then = self.calls_between(session, asked, since, call)?;
+        let source = self.source_of(call)?;
+        let since_then = self.calls_between(session, asked, since, call, source)?;
         let done = Fix::done(&since_then);
         let is_followed = !lesson.fix.deeds.is_empty() && lesson.fix.deeds_are_within(&done);
         if is_followed {
@@ -139,7 +142,7 @@ impl Clerk<'_> {
             self.connection
                 .prepare_cached("UPDATE lesson_shown SET call = ?3 WHERE session = ?1 AND lesson = ?2")?
                 .execute((session, lesson.id, call))?;
-            self.lose(session, call, lesson, place, asked.who.at)?;
+            self.lose(call, lesson, &Tried { session, place, at: asked.who.at, source })?;
         }
         Ok(())
     }

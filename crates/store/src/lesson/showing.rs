@@ -18,6 +18,8 @@ vocabulary! {
         Elsewhere = "elsewhere",
         /// It is not: it was learnt on another machine, and has not won here.
         Untried = "untried",
+        /// It is not: nobody watched it help.
+        Unwatched = "unwatched",
         /// It is not: it lost more often than it won.
         Doubtful = "doubtful",
         /// It is not: it stopped working.
@@ -41,6 +43,7 @@ impl Showing {
             Showing::Cautious
             | Showing::Elsewhere
             | Showing::Untried
+            | Showing::Unwatched
             | Showing::Doubtful
             | Showing::Quarantined
             | Showing::Merged
@@ -74,6 +77,8 @@ impl Known {
             _ if self.caution || Caution::about(&self.fix).is_some() => Showing::Cautious,
             (Standing::Doubtful, _) => Showing::Doubtful,
             // It has to be seen to work here once; then it is as good as any.
+            _ if is_imported && self.wins == 0 => Showing::Untried,
+            _ if self.watched == 0 => Showing::Unwatched,
             _ if is_imported && !self.record.won_here => Showing::Untried,
             (Standing::Elsewhere, _) => Showing::Elsewhere,
             (Standing::Trusted, _) => Showing::Trusted,

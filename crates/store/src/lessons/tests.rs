@@ -40,8 +40,8 @@ impl Sample {
     /// A session taught a lesson in a place.
     fn taught(&self, lesson: i64, session: i64, place: &str, wins: u32) {
         self.sql(&format!(
-            "INSERT INTO lesson_source VALUES ({lesson}, {session}, '{place}', {wins}, 0, {at});
-             INSERT INTO lesson_place VALUES ({lesson}, '{place}', {wins}, 0, {at}) ON CONFLICT DO UPDATE SET wins = wins + {wins}",
+            "INSERT INTO lesson_source VALUES ({lesson}, {session}, '{place}', {wins}, 0, {at}, 'hook');
+             INSERT INTO lesson_place VALUES ({lesson}, '{place}', {wins}, 0, {at}, 'hook') ON CONFLICT DO UPDATE SET wins = wins + {wins}",
             at = NOW - DAY
         ));
     }
@@ -120,6 +120,19 @@ fn why_a_lesson_is_shown_or_not_is_told() {
     check(&sample, 3, "/a", Showing::Approved);
     sample.lesson(4, "npm update", "", [0, 0], "imported");
     check(&sample, 4, "/a", Showing::Untried);
+    sample.lesson(5, "npm install", "", [1, 0], "seen");
+    sample.taught(5, 1, "/a", 1);
+    for (source, expected) in [
+        ("told", Showing::Unwatched),
+        ("file", Showing::Unwatched),
+        ("unknown", Showing::Unwatched),
+        ("of a newer version", Showing::Unwatched),
+        ("ran", Showing::Trusted),
+        ("hook", Showing::Trusted),
+    ] {
+        sample.sql(&format!("UPDATE lesson_place SET source = '{source}' WHERE lesson = 5"));
+        check(&sample, 5, "/a", expected);
+    }
     sample.sql("UPDATE lesson SET body = '{\"deeds\":[{\"ran\":7}]}' WHERE id = 4");
     check(&sample, 4, "/a", Showing::Unreadable);
     sample.store.forget_lesson(4).unwrap();

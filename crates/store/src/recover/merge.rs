@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use super::salvage::{Salvage, Salvaged};
 use super::{BATCH, RecoverHow, Recovered};
 use crate::error::StoreError;
+use crate::source::Source;
 use crate::store::Store;
 
 /// One way through a damaged database.
@@ -142,6 +143,7 @@ impl<'a> Merge<'a> {
     fn call(&mut self, connection: &Connection, mut row: Salvaged) -> Result<(), rusqlite::Error> {
         let session = self.session_of(connection, row.integer("session").unwrap_or_default())?;
         row.set("session", Value::Integer(session));
+        self.doubt(&mut row);
         let (key, print) = (row.text("key").to_owned(), row.text("call_print").to_owned());
         let sql = match key.is_empty() {
             false => {
@@ -239,6 +241,13 @@ impl<'a> Merge<'a> {
         };
         self.ids.lessons.insert(row.number, id);
         Ok(())
+    }
+
+    /// What a file says of how something came to be known counts as little as what it says of approvals.
+    pub(super) fn doubt(&self, row: &mut Salvaged) {
+        if !self.how.with_approvals {
+            row.set("source", Value::Text(Source::Unknown.word().to_owned()));
+        }
     }
 
     /// Adds a row, under the number it had if that is free.

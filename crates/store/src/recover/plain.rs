@@ -120,6 +120,7 @@ impl Merge<'_> {
         if let Some(column) = table.number {
             row.set(column, Value::Null);
         }
+        self.doubt(&mut row);
         let holds = || row.integer("until").is_some_and(|until| until > self.how.now.cast_signed());
         match table.only {
             Only::All | Only::NewSessions => {}

@@ -11,7 +11,7 @@ use unstuck_judge::retry::Policy;
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules};
 use unstuck_store::{
     Advocate, Answer, Asked, Bench, Bounds, Checked, Ended, Entry, Failed, Filesystem, Hears, Keeper, Kept,
-    Mode, Modes, Patience, ProblemAges, Root, Ruling, Store, Surroundings, Which, Who,
+    Mode, Modes, Patience, ProblemAges, Root, Ruling, Source, Store, Surroundings, Which, Who,
 };
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
@@ -40,6 +40,8 @@ pub(crate) struct Cellar {
     pub(crate) dice: u64,
     pub(crate) session: &'static str,
     pub(crate) cwd: &'static str,
+    /// How its calls come to be known.
+    pub(crate) source: Source,
     /// What a look at the cause of a failure shows.
     pub(crate) looks: Checked,
 }
@@ -67,6 +69,7 @@ impl Cellar {
             dice: 0,
             session: "s",
             cwd: "",
+            source: Source::Hook,
             looks: Checked::Holds,
         }
     }
@@ -120,6 +123,7 @@ impl Cellar {
             cwd: Clean::from(self.cwd),
             place: Clean::from(self.cwd),
             owner: Clean::default(),
+            source: self.source,
             hears: Hears::Everything,
             round: Round::Unsaid,
             at: self.now + 1000,

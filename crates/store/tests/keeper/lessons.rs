@@ -1,6 +1,6 @@
 //! What is learnt in one session and told in another.
 
-use unstuck_store::{CopiesToo, Purge};
+use unstuck_store::{CopiesToo, Purge, Source};
 
 use super::*;
 
@@ -154,4 +154,102 @@ fn another_call_in_the_place_of_the_first_is_a_lesson() {
     cellar.tries("one", "python3 app.py", 0, "");
     let said = cellar.tries("two", "python app.py", 127, missing);
     assert!(said.contains("running `python3 app.py` instead of `python app.py`"), "{said}");
+}
+
+const FORGED: [Source; 3] = [Source::Told, Source::File, Source::Unknown];
+
+#[test]
+fn what_was_not_watched_is_told_only_after_it_helped_in_a_watched_session() {
+    for source in FORGED {
+        let mut cellar = Cellar::empty();
+        cellar.source = source;
+        for session in ["one", "two", "three"] {
+            fixed(&mut cellar, session, "apt-get install -y libssl-dev");
+        }
+        assert!(cellar.lessons()[0].starts_with("seen 3:0"), "{:?}", cellar.lessons());
+        for listener in [source, Source::Hook] {
+            cellar.source = listener;
+            let said = cellar.tries("four", "make", 2, NO_HEADER);
+            assert!(!said.contains("libssl-dev"), "{source} {listener}: {said}");
+        }
+        cellar.source = Source::Ran;
+        fixed(&mut cellar, "five", "apt-get install -y libssl-dev");
+        let said = cellar.tries("six", "make", 2, NO_HEADER);
+        assert!(said.contains("libssl-dev") && said.contains("once it was over"), "{source}: {said}");
+    }
+}
+
+#[test]
+fn what_was_not_watched_is_told_after_a_person_approved_it() {
+    for source in FORGED {
+        let mut cellar = Cellar::empty();
+        cellar.source = source;
+        fixed(&mut cellar, "one", "apt-get install -y libssl-dev");
+        cellar.source = Source::Hook;
+        assert!(!cellar.tries("two", "make", 2, NO_HEADER).contains("libssl-dev"));
+        cellar.store().approve_lesson(1).unwrap();
+        let said = cellar.tries("three", "make", 2, NO_HEADER);
+        assert!(said.contains("libssl-dev"), "{source}: {said}");
+    }
+}
+
+#[test]
+fn what_is_slipped_into_a_watched_session_is_no_step_of_it() {
+    for source in FORGED {
+        let mut cellar = Cellar::empty();
+        cellar.tries("one", "make", 2, NO_HEADER);
+        cellar.source = source;
+        cellar.tries("one", "apt-get install -y evil-dev", 0, "");
+        cellar.source = Source::Hook;
+        cellar.tries("one", "make", 0, "");
+        assert_eq!(cellar.lessons(), [""; 0], "{source}");
+        // Neither a failure nor a success that somebody told of makes it one.
+        for (failure, success) in [(source, Source::Hook), (Source::Hook, source)] {
+            cellar.source = failure;
+            cellar.tries("two", "make", 2, NO_HEADER);
+            cellar.source = Source::Hook;
+            cellar.tries("two", "apt-get install -y evil-dev", 0, "");
+            cellar.source = success;
+            cellar.tries("two", "make", 0, "");
+            cellar.source = Source::Hook;
+            let said = cellar.tries("three", "make", 2, NO_HEADER);
+            assert!(!said.contains("evil-dev"), "{failure} {success}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_result_that_somebody_forged_makes_a_watched_call_unwatched() {
+    let mut cellar = Cellar::empty();
+    cellar.tries("one", "make", 2, NO_HEADER);
+    cellar.before("fix", "apt-get install -y evil-dev");
+    cellar.source = Source::Told;
+    cellar.after("fix", "apt-get install -y evil-dev", 0, "");
+    cellar.source = Source::Hook;
+    cellar.tries("one", "make", 0, "");
+    assert_eq!(cellar.lessons(), [""; 0]);
+}
+
+#[test]
+fn what_is_only_told_of_takes_nothing_from_what_was_watched() {
+    let mut cellar = Cellar::empty();
+    let both = "apt-get install -y libssl-dev && apt-get install -y pkg-config";
+    cellar.tries("one", "make", 2, NO_HEADER);
+    cellar.tries("one", both, 0, "");
+    cellar.tries("one", "make", 0, "");
+    cellar.source = Source::Told;
+    cellar.tries("two", "make", 2, NO_HEADER);
+    cellar.tries("two", "apt-get install -y libssl-dev && apt-get install -y evil-dev", 0, "");
+    cellar.tries("two", "make", 0, "");
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r"];
+    for name in names {
+        for session in [name, "again"] {
+            cellar.tries(session, "make", 2, NO_HEADER);
+            cellar.tries(session, &format!("apt-get install -y evil-{name}"), 0, "");
+            cellar.tries(session, "make", 0, "");
+        }
+    }
+    cellar.source = Source::Hook;
+    let said = cellar.tries("three", "make", 2, NO_HEADER);
+    assert!(said.contains("libssl-dev") && said.contains("pkg-config") && !said.contains("evil"), "{said}");
 }

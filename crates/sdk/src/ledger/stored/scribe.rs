@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Diagnosis, Lang, Observation, Rules};
-use unstuck_store::{Asked, Bounds, Ended, Entry, Hears, NAME_MAX, Resend, Sender, Told, Who};
+use unstuck_store::{Asked, Bounds, Ended, Entry, Hears, NAME_MAX, Resend, Sender, Source, Told, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -245,6 +245,7 @@ impl Scribe {
             cwd: self.folder.clone(),
             place: self.folder.clone(),
             owner: self.owner.clone(),
+            source: Source::Ran,
             hears: Hears::Everything,
             round: round.map_or(Round::Unsaid, Round::Numbered),
             at,

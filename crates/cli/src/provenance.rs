@@ -1,0 +1,192 @@
+//! How what comes through a hook's door came to be known. Anybody can run `unstuck hook` and write what he likes to it, an
+//! agent's own shell too. A hook counts as watched where the agent program itself started it: our line is the only shell
+//! between the two, and what it reads comes from no file.
+//!
+//! It is a hurdle and no wall, like [`crate::person`]: an agent runs as the same user, and could imitate all of it.
+
+use std::fs;
+
+use unstuck_exec::process::{self, Process};
+use unstuck_store::Source;
+use unstuck_wire::hook::Host;
+
+/// Programs that run lines of others. None of them is an agent.
+const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox"];
+
+/// Programs that run the program of an agent.
+const RUNTIMES: [&str; 4] = ["node", "nodejs", "bun", "deno"];
+
+/// More words of a command line are not looked at: what runs stands in front.
+const WORDS: usize = 6;
+
+/// How a payload of this program came to be known, that came through the door of `door`.
+pub(crate) fn of_hook(door: Host, sender: Host) -> Source {
+    let is_agents = || is_started_by_agent(door, sender, process::parent()?, &process::look);
+    match sender != Host::Generic && !reads_a_file() && is_agents().unwrap_or(false) {
+        true => Source::Hook,
+        false => Source::Told,
+    }
+}
+
+/// Agents write to a pipe.
+fn reads_a_file() -> bool {
+    fs::metadata("/dev/stdin").is_ok_and(|about| about.is_file())
+}
+
+fn is_started_by_agent(
+    door: Host,
+    sender: Host,
+    parent: u32,
+    look: &dyn Fn(u32) -> Option<Process>,
+) -> Option<bool> {
+    let first = look(parent)?;
+    if is_agent(&first, sender) {
+        // The plugin starts us itself. All others have our line run by a shell.
+        return Some(door == Host::Opencode);
+    }
+    if !runs_our_line(&first, door) {
+        return Some(false);
+    }
+    let second = look(first.parent)?;
+    Some(is_agent(&second, sender) || is_demonstration(&second))
+}
+
+/// Is it a shell with nothing to do but our line?
+fn runs_our_line(process: &Process, door: Host) -> bool {
+    let Some((shell, rest)) = process.line.split_once(' ') else { return false };
+    if !SHELLS.contains(&file_name(shell)) {
+        return false;
+    }
+    let Some((flags, line)) = rest.split_once("c ") else { return false };
+    let is_flags =
+        flags.starts_with('-') && flags.chars().all(|sign| sign.is_ascii_alphabetic() || "- ".contains(sign));
+    is_flags && is_our_line(line.trim(), door)
+}
+
+/// Is it one call of `unstuck hook`, and does nothing else stand in the line?
+fn is_our_line(line: &str, door: Host) -> bool {
+    let call = line.strip_suffix("|| :").unwrap_or(line).trim_end();
+    let call = call.strip_suffix("2>/dev/null").unwrap_or(call).trim_end();
+    let Some(program) = call.strip_suffix(&format!(" hook {}", door.word())) else { return false };
+    let quoted = program.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    match quoted {
+        Some(path) => !path.replace(r"'\''", "").contains('\''),
+        None => !program.contains(|sign: char| sign.is_whitespace() || "'\"`$;|&<>()\\".contains(sign)),
+    }
+}
+
+/// Is it the program of this agent?
+fn is_agent(process: &Process, host: Host) -> bool {
+    let Some(agent) = name_of(host) else { return false };
+    let mut words = process.line.split(' ').take(WORDS);
+    let program = file_name(words.next().unwrap_or_default());
+    if SHELLS.contains(&program) || SHELLS.contains(&&*process.name) {
+        return false;
+    }
+    let is_named = |name: &str| name.to_ascii_lowercase().contains(agent);
+    let is_its_file = |word: &str| {
+        !word.starts_with('-')
+            && word.split(['/', '\\']).any(|part| part.trim_start_matches('@').starts_with(agent))
+    };
+    is_named(&process.name)
+        || is_named(program)
+        || RUNTIMES.contains(&program) && words.any(is_its_file)
+        // Some come with a runtime of their own.
+        || RUNTIMES.contains(&program) && is_its_file(process.line.split(' ').next().unwrap_or_default())
+}
+
+/// What the program of an agent is called, or begins with.
+fn name_of(host: Host) -> Option<&'static str> {
+    match host {
+        Host::Generic => None,
+        Host::Claude => Some("claude"),
+        Host::Codex => Some("codex"),
+        Host::Gemini => Some("gemini"),
+        Host::Qwen => Some("qwen"),
+        Host::Opencode => Some("opencode"),
+        Host::Copilot => Some("copilot"),
+        Host::Cursor => Some("cursor"),
+    }
+}
+
+/// Is it `unstuck demo`, whose scripted agent makes all of its calls itself?
+fn is_demonstration(process: &Process) -> bool {
+    let own = std::env::current_exe().ok().and_then(|own| own.file_name().map(std::ffi::OsStr::to_os_string));
+    let words: Vec<&str> = process.line.split(' ').take(WORDS).collect();
+    let is_own = words.first().is_some_and(|first| own.as_deref() == Some(file_name(first).as_ref()));
+    is_own && matches!(words[1..], ["demo", ..] | ["--lang", _, "demo", ..])
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).trim_start_matches('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "'/usr/bin/unstuck' hook claude 2>/dev/null || :";
+
+    /// Processes by their numbers: the parent of 1 is 2, and so on.
+    #[track_caller]
+    fn check(host: Host, chain: &[(&str, &str)], expected: bool) {
+        let look = |pid: u32| {
+            let (name, line) = chain.get(pid as usize - 1)?;
+            Some(Process { parent: pid + 1, name: (*name).to_owned(), line: (*line).to_owned() })
+        };
+        let found = is_started_by_agent(host, host, 1, &look).unwrap_or(false);
+        assert_eq!(found, expected, "{chain:?}");
+    }
+
+    #[test]
+    fn a_hook_that_the_agent_started_is_watched() {
+        let line = format!("/bin/sh -c {LINE}");
+        for agent in [
+            ("claude", "claude"),
+            ("2.1.0", "/home/u/.local/share/claude/versions/claude --resume"),
+            ("node", "node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js -p x"),
+            ("MainThread", "/usr/bin/node --max-old-space-size=8192 /usr/bin/claude"),
+        ] {
+            check(Host::Claude, &[("sh", &line), agent], true);
+        }
+        check(
+            Host::Claude,
+            &[("sh", "/bin/sh -c unstuck hook claude 2>/dev/null || :"), ("claude", "claude")],
+            true,
+        );
+        let codex = "/bin/zsh -lc '/opt/o'\\''neil/unstuck' hook codex 2>/dev/null || :";
+        check(Host::Codex, &[("zsh", codex), ("codex", "codex exec")], true);
+        check(
+            Host::Gemini,
+            &[("bash", "bash -c 'u' hook gemini 2>/dev/null || :"), ("node", "node /x/gemini")],
+            true,
+        );
+        check(Host::Opencode, &[("opencode", "opencode run")], true);
+    }
+
+    #[test]
+    fn a_hook_that_a_shell_of_the_agent_started_is_not() {
+        let line = format!("/bin/sh -c {LINE}");
+        let claude = ("claude", "claude");
+        let shell = ("bash", "/bin/bash -c source /x && eval 'echo x | unstuck hook claude' && pwd");
+        check(Host::Claude, &[shell, claude], false);
+        check(Host::Claude, &[("sh", &line), shell, claude], false);
+        check(Host::Claude, &[("sh", "sh -c cat f | unstuck hook claude"), claude], false);
+        check(Host::Claude, &[("sh", "sh -c unstuck hook claude < f"), claude], false);
+        check(
+            Host::Claude,
+            &[("sh", "sh -c 'u' hook claude 2>/dev/null || : ; 'u' hook claude"), claude],
+            false,
+        );
+        check(Host::Claude, &[("sh", "sh ./c hook claude 2>/dev/null || :"), claude], false);
+        check(Host::Claude, &[("sh", "sh -c x=$(f) hook claude"), claude], false);
+        check(Host::Claude, &[("sh", "sh -c 'u' hook codex 2>/dev/null || :"), claude], false);
+        check(Host::Claude, &[("sh", &line), ("python3", "python3 forge.py"), claude], false);
+        check(Host::Claude, &[("sh", &line), ("bash", "bash /srv/claude/forge"), claude], false);
+        check(Host::Claude, &[("sh", &line), ("codex", "codex")], false);
+        check(Host::Claude, &[("sh", &line)], false);
+        check(Host::Claude, &[], false);
+        check(Host::Claude, &[claude], false);
+        check(Host::Generic, &[("sh", "sh -c 'u' hook generic"), claude], false);
+    }
+}
