@@ -26,7 +26,7 @@ pub enum Sort {
 }
 
 /// Maximum length of a name that is read, in bytes.
-const ID_MAX: usize = 64 * 1024;
+const ID_MAX: usize = 1024 * 1024;
 /// Maximum number of messages that are read in one line.
 const MESSAGES_MAX: usize = 10_000;
 /// No field that is looked for has a longer name, also where it is escaped.

@@ -13,7 +13,7 @@ use hyper::{Method, Response, Uri};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 use unstuck_judge::Lang;
-use unstuck_wire::mcp::{Glimpse, Id};
+use unstuck_wire::mcp::{Glimpse, Id, Sort};
 
 use super::HttpSettings;
 use super::carry::Carried;
@@ -268,7 +268,9 @@ impl Line {
         let why = Noise::TooLong { most: self.frame_max };
         // Who does not listen needs no news.
         let _ = self.noise(begins, why).await;
-        for glimpse in Glimpse::all(begins).into_iter().filter(|glimpse| glimpse.id.is_some()) {
+        // Whoever waits for an answer is told with the end of it.
+        let asked = Glimpse::all(begins).into_iter().filter(|glimpse| glimpse.sort == Sort::Question);
+        for glimpse in asked {
             let _ = self.say(Heard::Refused { glimpse, why }).await;
         }
     }

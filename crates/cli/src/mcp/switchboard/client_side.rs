@@ -154,7 +154,7 @@ impl Switchboard {
                     state.in_flight.remove(id);
                     true
                 }
-                false => state.unread.get(id) == Some(&number) && state.unread.remove(id).is_some(),
+                false => state.unread.get(id) == Some(&Some(number)) && state.unread.remove(id).is_some(),
             };
             if !is_due {
                 continue;

@@ -135,7 +135,8 @@ struct State {
     /// Requests that were taken back: an answer to one of these comes too late, and that is nothing to tell of.
     taken_back: HashSet<Id>,
     /// Requests of the client that were passed on without a look, by the number of their frame: the answer is passed on as well.
-    unread: HashMap<Id, u64>,
+    /// Without a number the server has said already that it cannot read it either.
+    unread: HashMap<Id, Option<u64>>,
     /// How many frames of the client were passed on without a look, batches among them.
     unlooked: u64,
     /// Requests for which something came that could not be read, and how many frames had come then.
@@ -235,7 +236,13 @@ impl State {
         if self.unread.len() >= TAKEN_BACK {
             self.unread.clear();
         }
-        self.unread.insert(id, self.unlooked);
+        self.unread.insert(id, Some(self.unlooked));
+    }
+
+    /// The server complains of a message without saying of which: most likely of the first that nobody could read.
+    fn hear_complaint(&mut self) {
+        let first = self.unread.values().flatten().min().copied();
+        self.unread.values_mut().filter(|number| **number == first).for_each(|number| *number = None);
     }
 }
 

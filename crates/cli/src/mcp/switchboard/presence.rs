@@ -120,7 +120,8 @@ impl Switchboard {
             state.taken_back.clear();
             let waiting = std::mem::take(&mut state.waiting);
             state.doubtful.clear();
-            let unread: Vec<Id> = state.unread.drain().map(|(id, _)| id).collect();
+            let unread = state.unread.drain().filter(|(_, number)| number.is_some());
+            let unread: Vec<Id> = unread.map(|(id, _)| id).collect();
             let held: HashSet<Id> = state.held.iter().flat_map(Outbound::ids).cloned().collect();
             let mut lost = Vec::new();
             for (id, waiting) in waiting {

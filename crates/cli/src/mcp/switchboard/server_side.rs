@@ -71,7 +71,10 @@ impl Switchboard {
                     }
                 }
             }
-            Message::Answer { id: None, .. } => self.out.push((frame, load)),
+            Message::Answer { id: None, .. } => {
+                self.lock().hear_complaint();
+                self.out.push((frame, load));
+            }
             Message::Request { id, .. } => {
                 let is_free = self.lock().questions.is_free(&id);
                 let (name, frame) = match is_free {
@@ -135,7 +138,7 @@ impl Switchboard {
             }
             Part::Other => true,
         });
-        all_pass && !seen.is_empty()
+        all_pass && (parts.is_empty() || !seen.is_empty())
     }
 
     /// Hears each message of a batch as if it had come alone.
