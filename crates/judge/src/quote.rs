@@ -70,7 +70,9 @@ pub fn call(text: &str, most: usize) -> String {
             || word.ends_with('.') && word.contains(|sign: char| sign.is_alphanumeric())
     };
     let is_word = |word: &str| word.chars().all(is_plain) && !ends_clause(word);
-    match !text.is_empty() && text.split(' ').all(is_word) {
+    // What is called is a program or a tool.
+    let is_called = !text.split(' ').next().unwrap_or_default().contains("//");
+    match !text.is_empty() && is_called && text.split(' ').all(is_word) {
         true => format!("`{}`", one_line(text, most, |_| false)),
         false => fenced(text, most),
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use unstuck_judge::Lang;
-use unstuck_judge::quote::is_hidden;
+use unstuck_judge::quote::{self as judge, is_hidden, is_name};
 use unstuck_wire::redact::redact;
 
 /// So much of a value is quoted.
@@ -84,13 +84,14 @@ pub(super) fn foreign(text: &str) -> String {
 }
 
 fn fenced(text: &str, most: usize) -> String {
-    unstuck_judge::quote::fenced(&redact(&text[..text.floor_char_boundary(SEARCHED)]), most)
+    judge::fenced(&redact(&text[..text.floor_char_boundary(SEARCHED)]), most)
 }
 
-/// Tells whether a text is one word and no sentence: without a blank, and short where its script needs none.
+/// Tells whether a text is one word and no sentence: a name, or letters of any script, few where it needs no blanks.
 fn is_word(text: &str) -> bool {
-    let is_plain = |sign: char| sign.is_ascii_graphic() && sign != '`' || sign.is_alphanumeric();
-    text.chars().all(is_plain) && (text.is_ascii() || text.chars().count() <= 16)
+    let is_short = text.len() <= NAME_MAX && (text.is_ascii() || text.chars().count() <= 16);
+    let is_plain = is_plain(text) && text.rfind('$').is_none_or(|at| at == 0);
+    text.is_empty() || is_name(text) || is_short && is_plain
 }
 
 /// A whole sentence of somebody else.

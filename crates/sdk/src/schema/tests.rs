@@ -263,7 +263,7 @@ fn all_keywords_of_a_written_schema_have_words() {
         (json!({ "maxLength": 2 }), json!("abc"), "at most 2 characters, got a text \"abc\""),
         (json!({ "minItems": 1 }), json!([]), "at least 1 entry, got an empty list"),
         (json!({ "minProperties": 2 }), json!({ "a": 1 }), "at least 2 fields, got an object {a}"),
-        (json!({ "pattern": "^a+$" }), json!("b"), "a text that matches \"^a+$\", got a text \"b\""),
+        (json!({ "pattern": "^a+$" }), json!("b"), "a text that matches ⟦^a+$⟧, got a text \"b\""),
         (json!({ "multipleOf": 0.5 }), json!(0.7), "a multiple of 0.5, got the number 0.7"),
         (json!({ "exclusiveMaximum": 5 }), json!(5), "a number < 5, got the number 5"),
         (json!({ "uniqueItems": true }), json!([1, 1]), "a list without repetitions, got a list of 2"),
