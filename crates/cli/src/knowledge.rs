@@ -7,8 +7,12 @@ use unstuck_judge::Rules;
 use unstuck_judge::rules::Table;
 
 use crate::exit::CommandError;
+use crate::regular_file;
 use crate::settings::config_folder;
 use crate::ui::Ui;
+
+/// Maximum size of one file of rules.
+const FILE_MAX: u64 = 16 << 20;
 
 /// Loads all rules. Mistakes in a file are named on standard error; the rest of it is used.
 pub(crate) fn load(ui: &mut Ui, files: &[PathBuf]) -> Result<Rules, CommandError> {
@@ -55,8 +59,8 @@ fn add(ui: &mut Ui, rules: &mut Rules, path: &Path) -> Result<(), CommandError> 
 
 /// Reads a rule file; a byte that is no UTF-8 spoils its own rule, not the file.
 pub(crate) fn read(path: &Path) -> Result<String, CommandError> {
-    let bytes =
-        fs::read(path).map_err(|source| CommandError::Unreadable { path: path.to_owned(), source })?;
+    let bytes = regular_file::read(path, FILE_MAX)
+        .map_err(|source| CommandError::Unreadable { path: path.to_owned(), source })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

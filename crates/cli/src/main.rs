@@ -47,6 +47,7 @@ mod protect;
 mod provenance;
 mod reader;
 mod recorder;
+mod regular_file;
 mod removed;
 mod restored_page;
 mod rewriter;

@@ -8,6 +8,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::regular_file;
+
 /// Folders that are no part of what a person writes: what lies in them is made by programs, and made again.
 const PASSED_OVER: &[&str] = &[
     ".git",
@@ -95,8 +97,8 @@ fn is_repository_newer(root: &Path, since: SystemTime) -> bool {
     ];
     let own = git_folder(root);
     // A work tree beside a repository has only its head for itself.
-    let shared =
-        fs::read_to_string(own.join("commondir")).map_or_else(|_| own.clone(), |to| own.join(to.trim()));
+    let shared = regular_file::text(&own.join("commondir"), LONGEST_POINTER)
+        .map_or_else(|| own.clone(), |to| own.join(to.trim()));
     HEADS.iter().any(|name| is_newer_than(&own.join(name), since))
         || SHARED.iter().any(|name| is_newer_than(&shared.join(name), since))
 }
@@ -104,8 +106,7 @@ fn is_repository_newer(root: &Path, since: SystemTime) -> bool {
 /// Where a repository keeps its head: in `.git`, or where a file of that name says.
 fn git_folder(root: &Path) -> PathBuf {
     let git = root.join(".git");
-    let is_file = fs::metadata(&git).is_ok_and(|about| about.is_file() && about.len() <= LONGEST_POINTER);
-    let said = if is_file { fs::read_to_string(&git).ok() } else { None };
+    let said = regular_file::text(&git, LONGEST_POINTER);
     match said.as_deref().and_then(|said| said.strip_prefix("gitdir:")) {
         Some(to) => root.join(to.trim()),
         None => git,

@@ -2,7 +2,7 @@
 //! What cannot be looked at is told, and is no reason to stop.
 
 use std::collections::HashSet;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use unstuck_wire::hook::Host;
 use crate::agents::{AGENTS, Places};
 use crate::bill::{Bill, Trouble};
 use crate::exit::CommandError;
+use crate::regular_file;
 
 /// By so much of its beginning, and of the end of what was read, a file is known again.
 const KNOWN_BY: u64 = 512;
@@ -57,7 +58,7 @@ pub(crate) fn find(named: &[PathBuf], bill: &mut Bill) -> Result<Vec<TranscriptF
                 search.walk(path, &about, bill);
             }
             false => {
-                File::open(path).map_err(unreadable)?;
+                regular_file::open(path).map_err(unreadable)?;
                 search.take(path.clone(), &about);
             }
         }
@@ -140,7 +141,7 @@ fn name(path: &Path, _: &Metadata) -> String {
 /// A print of a file up to `size`: of its beginning, and of the last bytes before that. Who only writes on leaves both as they
 /// are; who writes the file anew does not.
 pub(crate) fn print(path: &Path, size: u64) -> io::Result<u64> {
-    let mut file = File::open(path)?;
+    let mut file = regular_file::open(path)?;
     let (mut beginning, mut end) = (Vec::new(), Vec::new());
     (&mut file).take(KNOWN_BY.min(size)).read_to_end(&mut beginning)?;
     let last = KNOWN_BY.min(size);

@@ -1,7 +1,7 @@
 //! The folder that holds everything: ours alone, never somebody else's, never followed through a link.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -62,6 +62,19 @@ impl Root {
     /// How many bytes can still be written here; nothing where nobody can tell.
     pub fn free_bytes(&self) -> Option<u64> {
         filesystem::free(&self.path)
+    }
+
+    /// Writes a file into every folder of ours and removes it again, to prove that this can be done.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let folders = [self.path.clone(), self.spool(), self.path.join("vault")];
+        let is_there = |folder: &&PathBuf| fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+        folders.iter().filter(is_there).try_for_each(|folder| probe(folder))
+    }
+
+    /// Proves that the folder could be made where it is not there: the nearest one above it that is can be written.
+    pub fn probe_place(path: &Path) -> Result<(), StoreError> {
+        let above = path.ancestors().skip(1).find(|above| above.is_dir());
+        above.map_or(Ok(()), probe)
     }
 
     /// How many bytes wait in the spool.
@@ -125,6 +138,19 @@ impl Root {
             }
         }
     }
+}
+
+/// As much as a small entry takes: a full disk may still have room for an empty file.
+const PROBE: usize = 16 * 1024;
+
+fn probe(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(format!(".unstuck-probe-{}", std::process::id()));
+    let written = File::create_new(&path).and_then(|mut file| {
+        file.write_all(&[0; PROBE])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(&path);
+    written.and(removed).map_err(StoreError::io(Deed::Write, folder))
 }
 
 /// Makes a folder that only its owner can enter, with all that lead to it.

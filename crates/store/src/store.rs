@@ -38,6 +38,14 @@ impl Store {
         Ok(Store { root: root.clone(), patience: Duration::ZERO, mark: None, connection })
     }
 
+    /// Writes something and removes it again, to prove that this can be done.
+    pub fn probe(&mut self) -> Result<(), StoreError> {
+        self.write(|connection| {
+            connection.execute("INSERT OR REPLACE INTO taken (id, at) VALUES ('probe', 0)", [])?;
+            connection.execute("DELETE FROM taken WHERE id = 'probe'", []).map(|_| ())
+        })
+    }
+
     /// Is it still the one that stands in its place?
     pub(crate) fn is_in_place(&self) -> bool {
         self.mark == FileMark::at(&self.root.timeline())

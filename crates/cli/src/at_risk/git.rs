@@ -1,8 +1,9 @@
 //! Where git keeps what it keeps, read from its own small files. Git is never run: it may run what a repository tells it to.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::regular_file;
 
 /// How many folders up a repository is looked for.
 const FOLDERS_UP: usize = 64;
@@ -71,16 +72,7 @@ impl Repository {
 
 /// A small file of git. What is no file, or longer than git would write it, says nothing: a pipe is never waited for.
 fn small(path: &Path) -> Option<String> {
-    let mut options = fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
-    let file = options.open(path).ok()?;
-    let found = file.metadata().ok()?;
-    let mut text = String::new();
-    let is_small = found.is_file() && found.len() <= SMALL;
-    is_small.then(|| file.take(SMALL).read_to_string(&mut text).ok()).flatten()?;
-    Some(text)
+    regular_file::text(path, SMALL)
 }
 
 /// The work tree that a repository names in its own settings, where it is not the folder around it.

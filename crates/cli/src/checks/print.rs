@@ -1,9 +1,11 @@
 //! What is at a path, in so few words that two looks can be compared: was it written, made or removed in between?
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use crate::regular_file;
 
 /// The content of a larger file is not read: that it was written shows in its times.
 const CONTENT_MAX: u64 = 16 << 20;
@@ -28,8 +30,8 @@ impl Print {
                 // Two writes within one tick of the clock may leave the same times.
                 if found.is_file() && found.len() <= CONTENT_MAX {
                     let mut content = Vec::new();
-                    let _unreadable_is_told_by_its_times =
-                        File::open(path).and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut content));
+                    let _unreadable_is_told_by_its_times = regular_file::open(path)
+                        .and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut content));
                     hasher.update(&content);
                 }
             }

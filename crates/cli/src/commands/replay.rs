@@ -16,6 +16,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::knowledge;
 use crate::lines::Lines;
 use crate::recorder::Recorder;
+use crate::regular_file;
 use crate::removed;
 use crate::summary::Summary;
 use crate::ui::{self, Ui};
@@ -75,10 +76,11 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &ReplayArgs) -> Result<Exi
         player.play(ui, &mut BufReader::with_capacity(256 * 1024, io::stdin().lock()))?;
     }
     for path in transcripts(&args.files)? {
-        match File::open(&path) {
+        let is_named = args.files.contains(&path);
+        match if is_named { File::open(&path) } else { regular_file::open(&path) } {
             Ok(file) => player.play(ui, &mut BufReader::with_capacity(256 * 1024, file))?,
             // Of a folder's transcripts one may be locked or gone; a file that was named must be readable.
-            Err(error) if !args.files.contains(&path) => {
+            Err(error) if !is_named => {
                 ui.remark(&format!("unstuck: {}: {error}\n", path.display()))?;
             }
             Err(source) => return Err(CommandError::Unreadable { path, source }),

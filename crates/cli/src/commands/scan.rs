@@ -4,7 +4,7 @@
 //! nothing and repeats nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use crate::lines::Lines;
 use crate::onlooker::Listening;
 use crate::progress::Progress;
 use crate::recorder::Recorder;
+use crate::regular_file;
 use crate::removed;
 use crate::summary::minutes;
 use crate::transcript_files::{self, TranscriptFile};
@@ -176,7 +177,7 @@ impl Scan<'_> {
     }
 
     fn open(&self, found: &TranscriptFile) -> io::Result<Opened> {
-        let mut file = File::open(&found.path)?;
+        let mut file = regular_file::open(&found.path)?;
         let size = file.metadata()?.len();
         let known = match self.known.get(&found.name).copied().filter(|it| it.size <= size) {
             Some(it) => {
@@ -412,8 +413,7 @@ fn project_of(path: &Path) -> Option<String> {
     const LONGEST: u64 = 4096;
     let chats = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?;
     let file = chats.parent()?.join(".project_root");
-    let is_short = fs::metadata(&file).is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
-    let project = fs::read_to_string(file).ok().filter(|_| is_short)?;
+    let project = regular_file::text(&file, LONGEST)?;
     Some(project.trim().to_owned()).filter(|project| !project.is_empty())
 }
 

@@ -34,6 +34,7 @@ impl Doctor<'_> {
             Err(error) => return self.store_fails("folder", &error),
         };
         self.look_at_the_disk(&root);
+        self.write_a_probe(&root);
         let waiting = root.waiting_bytes();
         match self.cellar.to_read() {
             Ok(store) => self.look_inside(&store, waiting),
@@ -43,7 +44,28 @@ impl Doctor<'_> {
         self.look_at_what_was_set_aside(&root);
     }
 
+    /// Reading proves nothing: the folder may lie on a disk that is full or read-only, or may have lost its rights.
+    fn write_a_probe(&mut self, root: &Root) {
+        let wrote = root.probe().map_err(CommandError::from);
+        let wrote = wrote.and_then(|()| match root.timeline().exists() {
+            true => Ok(self.cellar.to_write_soon()?.probe()?),
+            false => Ok(()),
+        });
+        match wrote {
+            Ok(()) => {
+                let what = self.say("a probe was written there", "已在其中写入并删除测试内容");
+                self.fine(STORE, "writable", what);
+            }
+            // Nothing is written to a database there.
+            Err(CommandError::Store(StoreError::Network { .. })) => {}
+            Err(error) => self.store_fails("writable", &error),
+        }
+    }
+
     fn nothing_yet(&mut self, path: &Path) {
+        if let Err(error) = Root::probe_place(path) {
+            return self.store_fails("writable", &CommandError::from(error));
+        }
         let path = plain::line(&path.to_string_lossy()).into_owned();
         let what = self.say(format!("nothing is recorded in {path} yet"), format!("{path} 中尚无记录"));
         let todo = self.say(

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::{Deed, EditError};
+use crate::regular_file;
 
 /// No settings file is larger.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -63,7 +64,7 @@ impl Found {
         if metadata.len() > MOST {
             return Err(EditError::TooLarge { path, bytes: metadata.len() });
         }
-        let bytes = fs::read(&path).map_err(EditError::io(Deed::Read, &path))?;
+        let bytes = regular_file::read(&path, MOST).map_err(EditError::io(Deed::Read, &path))?;
         Ok(Found { path, bytes: Some(bytes), metadata: Some(metadata) })
     }
 
@@ -107,11 +108,7 @@ impl Found {
 
 /// What is in a file, where it is a plain one of sensible size: a pipe would never come to its end.
 pub(crate) fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(path)?;
-    match metadata.is_file() && metadata.len() <= MOST {
-        true => fs::read(path),
-        false => Err(io::ErrorKind::InvalidInput.into()),
-    }
+    regular_file::read(path, MOST)
 }
 
 /// The place for a file that is not there. A link that leads nowhere is none: what it should lead to is not ours to make.

@@ -11,6 +11,7 @@ use unstuck_exec::alive;
 use super::error::{Deed, EditError};
 use super::found::Found;
 use super::ledger::private_options;
+use crate::regular_file;
 
 /// What a file is to become.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(crate) fn put(found: &Found, after: &After) -> Result<Put, EditError> {
 
 /// Is the file still what was read?
 fn is_still(found: &Found) -> Result<bool, EditError> {
-    match fs::read(&found.path) {
+    match regular_file::read(&found.path, u64::MAX) {
         Ok(bytes) => Ok(found.bytes.as_deref() == Some(&bytes[..])),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(found.bytes.is_none()),
         Err(error) => Err(EditError::io(Deed::Read, &found.path)(error)),

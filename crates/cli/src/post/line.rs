@@ -68,13 +68,9 @@ impl Post<'_> {
         let (refusal, warning) = of_unprotected(told.unprotected.as_ref());
         let (decision, wait_ms) = if refusal.is_some() { ("deny", None) } else { (decision, wait_ms) };
         let speaks = said.mode != Mode::Shadow;
-        let notices: Vec<String> = match speaks {
-            true => {
-                let sealed = said.sealed.iter().map(|sealed| sealed.text(self.desk.lang));
-                sealed.chain(warning.map(str::to_owned)).collect()
-            }
-            false => Vec::new(),
-        };
+        let sealed = said.sealed.iter().filter(|_| speaks).map(|sealed| sealed.text(self.desk.lang));
+        // Where nothing can be recorded the mode is not known, and whether the warning is given was settled before.
+        let notices: Vec<String> = sealed.chain(warning.map(str::to_owned)).collect();
         let (kept, lost) = kept(&told.answer.kept);
         let fault = fault.or(lost).map(|fault| self.cleaner.line(fault, 400));
         ui.json(&WireAnswer {

@@ -8,7 +8,6 @@ mod reply;
 mod unprotected;
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,8 +31,9 @@ use crate::desk::{self, Desk};
 use crate::last_word::LastWord;
 use crate::safe::Safe;
 use crate::settings::HookSettings;
-use crate::{knowledge, whereabouts};
+use crate::{knowledge, regular_file, whereabouts};
 use defence::Defence;
+use protection::Manner;
 
 pub(crate) use protection::TO_SAY_SO;
 
@@ -168,7 +168,12 @@ impl<'a> Post<'a> {
         if may_be_risky && !told.answer.said.stance.refuses() {
             let runs = rewritten.as_ref().unwrap_or(call);
             self.is_flushed = false;
-            told.unprotected = self.protect(letter, &asked, runs, &told.answer.said, rewritten.is_some());
+            let manner = Manner {
+                is_allowed: false,
+                is_rewritten: rewritten.is_some(),
+                is_recorded: told.answer.kept.is_in_database(),
+            };
+            told.unprotected = self.protect(letter, &asked, runs, &told.answer.said, manner);
             if self.is_flushed && told.answer.kept == Kept::Recorded {
                 told.answer.kept = Kept::Stored;
             }
@@ -301,8 +306,8 @@ fn hears(letter: &Letter) -> Hears {
 /// The exit code that Codex leaves out of its payloads: it has written it to the file of the conversation by then.
 fn left_out_code(letter: &Letter, finished: &Finished) -> Option<i32> {
     let (transcript, call) = codex::wanted(letter, finished)?;
-    let mut file = File::open(transcript).ok()?;
-    let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mut file = regular_file::open(Path::new(transcript)).ok()?;
+    let about = file.metadata().ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TRANSCRIPT_TAIL))).ok()?;
     let mut tail = Vec::new();
     file.take(TRANSCRIPT_TAIL).read_to_end(&mut tail).ok()?;

@@ -58,11 +58,13 @@ struct AtStake<'a> {
 
 /// In what manner a call runs.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+pub(super) struct Manner {
     /// A person lets it run, whatever speaks against it.
-    is_allowed: bool,
+    pub(super) is_allowed: bool,
     /// With other words than it was asked for.
-    is_rewritten: bool,
+    pub(super) is_rewritten: bool,
+    /// That it was asked for stands in the store, so that its result will be met with what is remembered.
+    pub(super) is_recorded: bool,
 }
 
 /// A snapshot whose call has ended.
@@ -93,7 +95,7 @@ impl Post<'_> {
         }
         let trouble = Trouble::no_end(self.desk.lang);
         let at_stake = AtStake { letter, asked, call, risk: risk.clone() };
-        let (instead, reason) = self.against(&at_stake, &trouble);
+        let (instead, reason) = self.against(&at_stake, &trouble, true);
         let reason = self.cleaner.line(&reason, REASON_MAX);
         let note = self.note_of(&at_stake, None, &trouble, instead, &reason);
         self.prepare(letter, &reply(instead, &reason), Some(Entry::Safe(note)));
@@ -120,7 +122,7 @@ impl Post<'_> {
         asked: &Asked,
         call: &Call,
         said: &Said,
-        is_rewritten: bool,
+        manner: Manner,
     ) -> Option<Reply> {
         let risk = self.risk_of(call)?;
         // A hook that stands in two files of settings tells of a call twice.
@@ -164,7 +166,7 @@ impl Post<'_> {
         if trouble.weight == Weight::OwnFault {
             self.note_fault("safe", &trouble.text);
         }
-        Some(self.unprotected(&at_stake, said, &trouble, Manner { is_allowed, is_rewritten }))
+        Some(self.unprotected(&at_stake, said, &trouble, Manner { is_allowed, ..manner }))
     }
 
     /// Takes the snapshot; none where nothing is there that could be lost.
@@ -212,15 +214,19 @@ impl Post<'_> {
     ) -> Reply {
         let honours = at_stake.letter.honours();
         let (instead, reason) = match self.modes.of(&at_stake.asked.tool) {
-            Mode::Enforce if !manner.is_allowed => self.against(at_stake, trouble),
+            Mode::Enforce if !manner.is_allowed => self.against(at_stake, trouble, manner.is_recorded),
             Mode::Enforce | Mode::Advise => (Instead::Told, trouble.told(self.desk.lang)),
             Mode::Shadow => (Instead::Recorded, trouble.told(self.desk.lang)),
         };
         let can_tell_now = honours.tell && !manner.is_rewritten;
-        let instead = match instead {
-            Instead::Told if !can_tell_now => Instead::ToldLater,
+        let (instead, reason) = match instead {
+            Instead::Told if !can_tell_now && (manner.is_recorded || manner.is_allowed) => {
+                (Instead::ToldLater, reason)
+            }
+            // Nothing would remember to tell it later.
+            Instead::Told if !can_tell_now => self.refusal(at_stake, trouble, manner.is_recorded),
             Instead::Recorded | Instead::Told | Instead::ToldLater | Instead::Asked | Instead::Denied => {
-                instead
+                (instead, reason)
             }
         };
         let reason = self.cleaner.line(&reason, REASON_MAX);
@@ -239,18 +245,22 @@ impl Post<'_> {
     }
 
     /// What is done about a call that may not run unprotected without a word, and why, in words.
-    fn against(&self, at_stake: &AtStake<'_>, trouble: &Trouble) -> (Instead, String) {
+    fn against(&self, at_stake: &AtStake<'_>, trouble: &Trouble, is_recorded: bool) -> (Instead, String) {
         let lang = self.desk.lang;
         let can_ask = self.is_attended(at_stake.letter) && at_stake.letter.honours().ask;
         let why = at_stake.risk.why(lang);
         match (can_ask, trouble.weight) {
             (true, _) => (Instead::Asked, trouble.asked(why, lang)),
-            (false, Weight::Stops) => {
-                let key = key_of(&fingerprint::call(at_stake.call));
-                (Instead::Denied, trouble.denied(why, &key, lang))
-            }
+            (false, Weight::Stops) => self.refusal(at_stake, trouble, is_recorded),
             (false, Weight::OwnFault | Weight::Partial) => (Instead::Told, trouble.told(lang)),
         }
+    }
+
+    /// A refusal. A person can lift it only where that can be recorded.
+    fn refusal(&self, at_stake: &AtStake<'_>, trouble: &Trouble, is_recorded: bool) -> (Instead, String) {
+        let lang = self.desk.lang;
+        let key = is_recorded.then(|| key_of(&fingerprint::call(at_stake.call)));
+        (Instead::Denied, trouble.denied(at_stake.risk.why(lang), key.as_deref(), lang))
     }
 
     fn note_taken(&mut self, at_stake: &AtStake<'_>, said: &Said, snapshot: &Snapshot) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use unstuck_judge::ladder::see::OUR_MARK;
 use unstuck_judge::ladder::words;
 use unstuck_judge::{Lang, quote};
+use unstuck_store::StoreError;
 use unstuck_vault::{Snapshot, VaultError};
 
 use crate::exit::CommandError;
@@ -54,7 +55,11 @@ impl Trouble {
             );
         }
         let CommandError::Vault(error) = error else {
-            return Trouble::own_fault(&error.in_words(lang), lang);
+            let weight = match error {
+                CommandError::Store(StoreError::NotOurs { .. }) => Weight::Stops,
+                _ => Weight::OwnFault,
+            };
+            return Trouble { weight, ..Trouble::own_fault(&error.in_words(lang), lang) };
         };
         let size = removed::size;
         match error {
@@ -167,7 +172,7 @@ impl Trouble {
     }
 
     /// What the model of a refused call is told: what may be lost, why it does not run, what can be done.
-    pub(super) fn denied(&self, why: &str, key: &str, lang: Lang) -> String {
+    pub(super) fn denied(&self, why: &str, key: Option<&str>, lang: Lang) -> String {
         let head = match lang {
             Lang::En => format!(
                 "{OUR_MARK}: Not run: {why}, and what it would touch could not be saved first: {}.",
@@ -175,7 +180,23 @@ impl Trouble {
             ),
             Lang::Zh => format!("{OUR_MARK}: 未运行：{why}，而相关文件未能事先保存：{}。", self.text),
         };
-        words::joined([Some(&*head), self.todo(), Some(&words::way_out(key, lang))])
+        let way_out = match key {
+            Some(key) => words::way_out(key, lang),
+            None => Trouble::without_record(lang).to_owned(),
+        };
+        words::joined([Some(&*head), self.todo(), Some(&way_out)])
+    }
+
+    /// How a person can lift a refusal where nothing can be recorded.
+    fn without_record(lang: Lang) -> &'static str {
+        match lang {
+            Lang::En => {
+                "Nothing can be recorded now, so no single call can be allowed; a person can mend that, or set `vault.protect = \"off\"`."
+            }
+            Lang::Zh => {
+                "目前无法记录任何内容，因此无法放行单个调用；用户可以修复此问题，或设置 `vault.protect = \"off\"`。"
+            }
+        }
     }
 
     /// What a person is asked.

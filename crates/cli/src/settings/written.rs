@@ -19,6 +19,7 @@ use super::value::{Shape, Value};
 use super::written_agent::WrittenAgent;
 use super::written_alert::WrittenAlert;
 use crate::nearest::nearest;
+use crate::regular_file;
 
 /// No settings file is longer; what is, is something else.
 const FILE_MAX: u64 = 1 << 20;
@@ -334,7 +335,7 @@ fn read(path: &Path) -> Result<Option<String>, SettingsError> {
         return Err(SettingsError::NoFile { path: owned() });
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(unreadable)?;
+    let file = regular_file::open(path).map_err(unreadable)?;
     file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > FILE_MAX {
         return Err(SettingsError::TooLarge { path: owned() });

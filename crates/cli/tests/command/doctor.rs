@@ -511,3 +511,29 @@ fn servers_that_go_through_us_are_looked_at() {
     fs::write(world.path(file), &there[1..]).unwrap();
     check(&world, &[], "cursor", "servers", "error", &["mcp.json:1:"]);
 }
+
+#[test]
+fn a_folder_that_cannot_be_written_is_a_finding() {
+    let before =
+        r#"{"event":"before","session":"s","call_id":"c","tool":"Bash","input":{"command":"npm ci"}}"#;
+    let check = |spoiled: &str, records: bool| {
+        let world = World::empty();
+        if records {
+            assert_eq!(world.of_nobody(&["hook", "generic"], before).exit, 0);
+        } else {
+            fs::create_dir_all(world.path(spoiled)).unwrap();
+        }
+        let mode = |mode| fs::set_permissions(world.path(spoiled), fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o500);
+        let said = world.of_nobody(&["doctor"], "");
+        mode(0o700);
+        assert_eq!(said.exit, 6, "{spoiled}: {said}");
+        assert!(said.stdout().contains("could not write"), "{spoiled}: {said}");
+    };
+    check(".local/state/unstuck", true);
+    check(".local", false);
+    let world = World::empty();
+    world.run(&["hook", "generic"], before);
+    let said = world.run(&["doctor"], "");
+    assert!(said.stdout().contains("a probe was written there"), "{said}");
+}

@@ -41,6 +41,7 @@ mod mcp;
 mod mcp_server;
 mod misbehaving;
 mod no_listener;
+mod not_regular;
 mod opencode_plugin;
 mod output_lost;
 mod pause;

@@ -336,6 +336,66 @@ fn a_safe_that_is_damaged_is_our_fault_and_stops_nobody() {
     assert!(log.stdout().contains("snapshot:failed"), "{log}");
 }
 
+/// What can stand where the state folder belongs.
+const UNUSABLE: [&str; 5] = ["a link", "of another", "a file", "read-only", "nowhere"];
+
+/// Makes the state folder unusable; `false` where this machine cannot.
+fn spoil(world: &World, how: &str) -> bool {
+    let state = world.path(".local/state/unstuck");
+    fs::create_dir_all(state.parent().unwrap()).unwrap();
+    match how {
+        "a link" => {
+            fs::create_dir(world.path("elsewhere")).unwrap();
+            std::os::unix::fs::symlink(world.path("elsewhere"), &state).unwrap();
+        }
+        "a file" => fs::write(&state, "").unwrap(),
+        "of another" => {
+            fs::create_dir(&state).unwrap();
+            return std::os::unix::fs::chown(&state, Some(65534), None).is_ok();
+        }
+        "read-only" => {
+            fs::create_dir(&state).unwrap();
+            fs::set_permissions(&state, fs::Permissions::from_mode(0o500)).unwrap();
+        }
+        _ => {}
+    }
+    true
+}
+
+#[test]
+fn where_nothing_can_be_recorded_a_risky_call_is_refused_or_the_model_is_told_at_once() {
+    for agent in AGENTS {
+        for how in UNUSABLE {
+            for mode in ["enforce", "advise"] {
+                let world = project("");
+                if !spoil(&world, how) {
+                    continue;
+                }
+                let payload = payload(&world, agent, false, "a", "rm -rf src").to_string();
+                let set = format!("ladder.mode={mode}");
+                let args = ["--set", &set, "hook", agent];
+                let said = match how {
+                    "read-only" => world.of_nobody(&args, payload),
+                    _ => {
+                        let mut command = world.command(&args);
+                        if how == "nowhere" {
+                            command.env_remove("HOME");
+                        }
+                        let mut child = command.spawn().unwrap();
+                        child.stdin.take().unwrap().write_all(payload.as_bytes()).unwrap();
+                        Said::by(child)
+                    }
+                };
+                assert_eq!((said.stderr(), said.exit), ("", 0), "{agent}, {how}: {said}");
+                assert!(said.stdout().contains("could not be saved"), "{agent}, {how}, {mode}: {said}");
+                if mode == "enforce" && ["a link", "of another"].contains(&how) {
+                    assert!(is_refused(&said), "{agent}, {how}: {said}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn while_another_process_holds_the_safe_a_risky_call_is_refused_for_now() {
     let world = project("");
