@@ -66,6 +66,21 @@ impl Here {
         Ok(Here { project, git })
     }
 
+    /// The same, for an agent that may reach no further: what its files say leads to no folder elsewhere, unless that folder says
+    /// itself that it belongs to this one.
+    pub(crate) fn walled(home: Option<&Path>) -> Result<Here, CommandError> {
+        let folder = folder()?;
+        let home = home.map(|home| fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
+        let is_project = |top: &Path| home.as_ref().is_none_or(|home| !home.starts_with(top));
+        match Repository::around(&folder).filter(|repository| is_project(repository.place())) {
+            None => Ok(Here { project: folder, git: Vec::new() }),
+            Some(repository) => {
+                let git = repository.vouched_for().cloned().collect();
+                Ok(Here { project: repository.place().to_owned(), git })
+            }
+        }
+    }
+
     /// What is worked on.
     pub(crate) fn project(&self) -> &Path {
         &self.project

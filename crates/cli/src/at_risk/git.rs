@@ -16,6 +16,8 @@ const SMALL: u64 = 1 << 20;
 pub(crate) struct Repository {
     /// The top of the work tree, or the repository itself where it has none.
     top: PathBuf,
+    /// The folder that holds `.git`, whatever is written in there.
+    place: PathBuf,
     /// The folders that git keeps its things in: that of the work tree, and the one it shares with others.
     kept: Vec<PathBuf>,
 }
@@ -43,9 +45,42 @@ impl Repository {
         let shared = small(&own.join("commondir")).and_then(|text| followed(&own, &text, ""));
         // Anybody can write down any folder; only one that is a repository's is taken for one.
         let shared = shared.filter(|shared| is_bare(shared));
-        let top = work_tree(&own).unwrap_or_else(|| top.to_owned());
+        let place = top.to_owned();
+        let top = work_tree(&own).unwrap_or_else(|| place.clone());
         let kept = shared.into_iter().chain([own]).collect();
-        Some(Repository { top, kept })
+        Some(Repository { top, place, kept })
+    }
+
+    /// Returns the folder that holds `.git`. Nothing that is written in there leads elsewhere.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Returns the folders outside of the place that git keeps its things in, as far as they say themselves that they belong to it.
+    /// Anybody who may write in a folder can let its `.git` name any other repository; that one knows nothing of it.
+    pub(crate) fn vouched_for(&self) -> impl Iterator<Item = &PathBuf> {
+        let own = self.kept.last();
+        let is_linked = own.is_some_and(|own| self.is_listed_by(own));
+        let is_module =
+            own.is_some_and(|own| is_in_modules(own) && work_tree(own).as_ref() == Some(&self.place));
+        self.kept.iter().filter(move |kept| match (is_linked, is_module, Some(*kept) == own) {
+            // Of a linked work tree, its own folder and the repository that lists it.
+            (true, _, true) => true,
+            (true, _, false) => own.and_then(|own| own.parent()?.parent()) == Some(kept.as_path()),
+            (false, is_module, is_own) => is_module && is_own,
+        })
+    }
+
+    /// Returns whether a folder is `worktrees/<name>` of a repository that lists this place as its work tree.
+    fn is_listed_by(&self, own: &Path) -> bool {
+        let is_entry = own.parent().is_some_and(|list| {
+            list.file_name().is_some_and(|name| name == "worktrees") && list.parent().is_some_and(is_bare)
+        });
+        let listed = small(&own.join("gitdir"))
+            .and_then(|text| Some(own.join(text.lines().next()?.trim())))
+            .filter(|link| link.file_name().is_some_and(|name| name == ".git"))
+            .and_then(|link| fs::canonicalize(link.parent()?).ok());
+        is_entry && listed.as_ref() == Some(&self.place)
     }
 
     /// The top of the work tree.
@@ -96,6 +131,14 @@ pub(super) fn spared(kept: &Path) -> impl Iterator<Item = PathBuf> {
 fn followed(base: &Path, text: &str, lead: &str) -> Option<PathBuf> {
     let path = text.lines().next()?.strip_prefix(lead)?.trim();
     fs::canonicalize(base.join(path)).ok().filter(|folder| folder.is_dir())
+}
+
+/// Returns whether a folder lies in the `modules` of a repository, where those of its submodules are.
+fn is_in_modules(own: &Path) -> bool {
+    own.ancestors().skip(1).any(|above| {
+        above.file_name().is_some_and(|name| name == "modules")
+            && above.parent().is_some_and(|parent| parent.join("HEAD").is_file())
+    })
 }
 
 fn is_bare(folder: &Path) -> bool {

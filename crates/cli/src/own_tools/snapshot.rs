@@ -78,8 +78,10 @@ impl Tool for TakeSnapshot {
     async fn call(&self, args: SnapshotArgs, context: ToolContext) -> Result<Value, Failure> {
         let workplace = &self.0;
         let (cellar, failure) = (workplace.cellar(), |error| workplace.failure(&error));
-        let scopes = scopes(&cellar, &args.paths).map_err(failure)?;
-        let here = Here::new(cellar.home()).map_err(failure)?;
+        let here = Here::walled(cellar.home()).map_err(failure)?;
+        let whole = [here.project().to_owned()];
+        let paths = if args.paths.is_empty() { &whole[..] } else { &args.paths };
+        let scopes = scopes(&cellar, paths).map_err(failure)?;
         scopes.iter().try_for_each(|path| workplace.must_hold(&here, path))?;
         let label = args.label.trim();
         let note = if label.is_empty() { unlabelled(workplace.lang()) } else { label };

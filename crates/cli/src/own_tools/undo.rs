@@ -96,7 +96,7 @@ impl Tool for Undo {
         let safe = Safe::of(&cellar);
         let vault = safe.at_work().map_err(failure)?;
         let all = Undoable::new(vault.snapshots().map_err(CommandError::from).map_err(failure)?);
-        let here = Here::new(cellar.home()).map_err(failure)?;
+        let here = Here::walled(cellar.home()).map_err(failure)?;
         let watch = Waiting(context);
         let choice = |paths| Choice {
             paths,

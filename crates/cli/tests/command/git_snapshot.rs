@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::restore::tree;
 use crate::world::World;
 
-fn git(world: &World, folder: &str, args: &[&str]) -> String {
+pub(crate) fn git(world: &World, folder: &str, args: &[&str]) -> String {
     let fixed = ["-c", "user.name=x", "-c", "user.email=x@a.example", "-c", "protocol.file.allow=always"];
     let mut command = Command::new("git");
     command.args(fixed).args(args).current_dir(world.path(folder)).env("HOME", world.path(""));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent::hook;
+use crate::git_snapshot::git;
 use crate::restore::tree;
 use crate::snapshot::project;
 use crate::world::World;
@@ -221,6 +222,143 @@ fn nothing_outside_its_folder_is_touched_unless_a_person_says_so() {
     let mut client = Client::in_folder(&world, "app", &["--anywhere"]);
     client.works("undo", json!({ "snapshot": "s1" }));
     assert_eq!(fs::read_to_string(world.path("other/a")).unwrap(), "one");
+}
+
+/// Another repository beside the project, as git makes it, with a linked work tree of its own.
+fn beside(world: &World) {
+    for args in [
+        &["init", "-q", "-b", "main", "other"][..],
+        &["-C", "other", "commit", "-q", "--allow-empty", "-m", "first"],
+        &["-C", "other", "worktree", "add", "-q", "../linked"],
+    ] {
+        git(world, "", args);
+    }
+    fs::write(world.path("other/.git/description"), "one").unwrap();
+}
+
+/// The tools reach nothing of the other repository from the project.
+#[track_caller]
+fn stays_inside(world: &World, trap: &str) {
+    let mut client = Client::in_folder(world, "app", &[]);
+    let taken = client.works("snapshot", json!({}));
+    assert_eq!(taken["covers"], json!([here(world, "app")]), "{trap}");
+    let outside =
+        ["../other/.git", "../other/.git/description", "../other/.git/worktrees/linked", "../other"];
+    for path in outside {
+        let (said, _) = client.fails("snapshot", json!({ "paths": [path] }));
+        assert!(said.contains("lies outside"), "{trap}: {said}");
+    }
+    for path in [".git/description", ".git/hooks", ".git/objects/x", ".git/refs/heads/main"] {
+        // Behind a link it lies outside; otherwise it may not be there at all.
+        if let (said, true) = client.call("snapshot", json!({ "paths": [path] })) {
+            let said = said.to_string();
+            assert!(said.contains("lies outside") || said.contains("there is no"), "{trap}: {said}");
+        }
+    }
+    // What a person saved there, and what a hook saved before a risky call, are not brought back from here.
+    assert_eq!(world.run_in("other", &["snapshot"]).exit, 0);
+    world.run(&["hook", "claude"], before_reset(world).to_string());
+    fs::write(world.path("other/.git/description"), "two").unwrap();
+    for id in 2..6 {
+        client.call("undo", json!({ "snapshot": format!("s{id}") }));
+        client.call("undo", json!({ "snapshot": format!("s{id}"), "paths": ["../other/.git/description"] }));
+    }
+    client.call("undo", json!({}));
+    assert_eq!(fs::read_to_string(world.path("other/.git/description")).unwrap(), "two", "{trap}");
+}
+
+fn before_reset(world: &World) -> Value {
+    json!({
+        "session_id": "s", "cwd": here(world, "app"), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_use_id": "t", "tool_input": { "command": "git reset --hard && git branch -D main && rm -rf .git" },
+    })
+}
+
+#[test]
+fn a_git_folder_that_leads_elsewhere_opens_no_way_out() {
+    let link = |world: &World, to: &str, at: &str| {
+        fs::create_dir_all(world.path(at).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, world.path(at)).unwrap();
+    };
+    let write = |world: &World, at: &str, text: &str| {
+        fs::create_dir_all(world.path(at).parent().unwrap()).unwrap();
+        fs::write(world.path(at), text).unwrap();
+    };
+    let own = |world: &World| {
+        git(world, "", &["init", "-q", "app"]);
+    };
+    let traps: &[(&str, &dyn Fn(&World))] = &[
+        ("gitdir", &|world| write(world, "app/.git", "gitdir: ../other/.git\n")),
+        ("gitdir of a work tree", &|world| {
+            write(world, "app/.git", "gitdir: ../other/.git/worktrees/linked\n")
+        }),
+        ("link", &|world| link(world, "../other/.git", "app/.git")),
+        ("link to a work tree", &|world| link(world, "../other/.git/worktrees/linked", "app/.git")),
+        ("commondir", &|world| {
+            own(world);
+            write(world, "app/.git/commondir", "../../other/.git\n");
+        }),
+        ("own folder, shared elsewhere", &|world| {
+            write(world, "app/.git", "gitdir: fake/worktrees/x\n");
+            write(world, "app/fake/worktrees/x/HEAD", "ref: refs/heads/main\n");
+            write(world, "app/fake/worktrees/x/gitdir", &format!("{}/.git\n", here(world, "app")));
+            write(world, "app/fake/worktrees/x/commondir", "../../../../other/.git\n");
+        }),
+        ("core.worktree", &|world| {
+            own(world);
+            write(world, "app/.git/config", "[core]\n\tworktree = ../../other\n");
+        }),
+        ("core.worktree above", &|world| {
+            own(world);
+            write(world, "app/.git/config", "[core]\n\tworktree = ../..\n");
+        }),
+        ("alternates", &|world| {
+            own(world);
+            write(
+                world,
+                "app/.git/objects/info/alternates",
+                &format!("{}\n", here(world, "other/.git/objects")),
+            );
+        }),
+        ("links inside", &|world| {
+            own(world);
+            for name in ["hooks", "refs", "objects"] {
+                fs::remove_dir_all(world.path(&format!("app/.git/{name}"))).unwrap();
+                link(world, &format!("../../other/.git/{name}"), &format!("app/.git/{name}"));
+            }
+            fs::remove_file(world.path("app/.git/description")).unwrap();
+            link(world, "../../other/.git/description", "app/.git/description");
+        }),
+        ("a module that is none", &|world| {
+            write(world, "app/.git", "gitdir: modules/../../other/.git\n");
+        }),
+    ];
+    for (trap, set) in traps {
+        let world = project();
+        beside(&world);
+        fs::remove_dir_all(world.path("app/.git")).unwrap();
+        set(&world);
+        stays_inside(&world, trap);
+    }
+}
+
+#[test]
+fn what_a_work_tree_and_a_submodule_have_elsewhere_belongs_to_them() {
+    let world = project();
+    beside(&world);
+    let head = fs::read_to_string(world.path("other/.git/worktrees/linked/HEAD")).unwrap();
+    let mut client = Client::in_folder(&world, "linked", &[]);
+    client.works("snapshot", json!({ "paths": ["../other/.git"] }));
+    fs::write(world.path("other/.git/worktrees/linked/HEAD"), "ref: refs/heads/none\n").unwrap();
+    client.works("undo", json!({ "snapshot": "s1" }));
+    assert_eq!(fs::read_to_string(world.path("other/.git/worktrees/linked/HEAD")).unwrap(), head);
+    fs::remove_dir_all(world.path("app/.git")).unwrap();
+    git(&world, "app", &["init", "-q"]);
+    git(&world, "app", &["submodule", "--quiet", "add", "../other", "mod"]);
+    let mut client = Client::in_folder(&world, "app/mod", &[]);
+    client.works("snapshot", json!({ "paths": ["../.git/modules/mod"] }));
+    let (said, _) = client.fails("snapshot", json!({ "paths": ["../.git"] }));
+    assert!(said.contains("lies outside"), "{said}");
 }
 
 #[test]
