@@ -177,7 +177,7 @@ impl<'a> Claude<'a> {
     /// Hands one payload to a hook process; null where it says nothing. A hook always ends with 0 and an empty stderr.
     #[track_caller]
     pub(crate) fn hook(&self, payload: &Value) -> Value {
-        let mut command = self.world.command(&["hook", "claude"]);
+        let mut command = self.hook_command();
         command.env("CLAUDE_CODE_SESSION_ATTENDED", if self.attended { "1" } else { "0" });
         command.envs(PATIENCE).envs(self.variables.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().unwrap();
@@ -188,6 +188,24 @@ impl<'a> Claude<'a> {
             "" => Value::Null,
             text => serde_json::from_str(text).unwrap(),
         }
+    }
+
+    /// As Claude Code starts a hook: a process of that name has a shell run the line.
+    fn hook_command(&self) -> Command {
+        let own = self.world.command(&[]);
+        let agent = self.world.path("claude");
+        if !agent.exists() {
+            std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        }
+        let line = format!("'{}' hook claude || :", own.get_program().to_string_lossy());
+        let mut command = Command::new(agent);
+        command
+            .args(["-c", &format!("/bin/sh -c \"{line}\"\nexit $?")])
+            .current_dir(self.world.path(""))
+            .env_clear();
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 
     fn id(&self) -> String {

@@ -38,6 +38,11 @@ fn a_later_process_recalls_what_helped() {
     assert_eq!(world.run(&["lessons", "approve", "L1", "--yes"], "").exit, 0);
     let mut client = Client::ready(&world, &[], &[]);
     let told = client.fails("flaky", json!({ "key": "b", "times": 1, "text": MISSING }));
+    assert!(!told.to_string().contains("Remembered"), "nobody knows what the tool does: {told}");
+    assert_eq!(client.end().0, 0);
+    assert_eq!(world.run(&["lessons", "approve", "L1", "--yes"], "").exit, 0);
+    let mut client = Client::ready(&world, &[], &[]);
+    let told = client.fails("flaky", json!({ "key": "c", "times": 1, "text": MISSING }));
     let note = told["note"].as_str().unwrap();
     assert!(note.contains("Remembered") && note.contains("typed"), "{told}");
 }
