@@ -36,6 +36,8 @@ fn a_store_of_every_released_format_opens_and_goes_on() {
         assert_eq!(kept(&cellar.before("later", "ls")), "recorded", "{file:?}");
         assert_eq!((cellar.calls().len(), cellar.events().len()), (before.0 + 1, before.1 + 1));
         assert_eq!(tables(&cellar), tables(&new), "{file:?}");
+        let chain = cellar.store().verify_chain().unwrap();
+        assert_eq!((chain.faults, chain.first), (0, None), "{file:?}");
         // What it learnt is told where it is known that it was watched, and everywhere once it has helped again.
         cellar.now += HOUR;
         let said = cellar.tries("later still", "make", 2, NO_HEADER);

@@ -86,11 +86,16 @@ fn while_the_database_is_held_all_of_them_wait_in_the_spool_and_are_taken_in_onc
     assert_eq!(calls.len(), 1 + 5 + 2, "{calls:?}");
 }
 
-/// All rows of all tables that entries move, as text.
+/// All rows of all tables that entries move, as text. Links are checked and not compared: what begins and ends in one batch needs
+/// one record of its call where two are written otherwise.
 fn tables(cellar: &Cellar) -> Vec<String> {
+    let chain = cellar.store().verify_chain().unwrap();
+    assert_eq!((chain.faults, chain.first), (0, None));
     let database = cellar.database();
     let dump = |table: &str| -> Vec<String> {
-        let mut statement = database.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2, 3")).unwrap();
+        let columns = if table == "event" { "seq, at, channel, type, session, call, body" } else { "*" };
+        let sql = format!("SELECT {columns} FROM {table} ORDER BY 1, 2, 3");
+        let mut statement = database.prepare(&sql).unwrap();
         let width = statement.column_count();
         let line = |row: &Row<'_>| {
             let cells: Vec<Value> = (0..width).map(|cell| row.get(cell)).collect::<Result<_, _>>()?;
