@@ -9,6 +9,10 @@
 pub mod case;
 mod cautions;
 pub mod planted;
+// The settings editor reads its files through it.
+#[path = "../../crates/cli/src/regular_file.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the editor needs a part of it only")]
+mod regular_file;
 mod safe;
 mod schema;
 pub mod seeds;

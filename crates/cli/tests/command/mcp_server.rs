@@ -287,7 +287,8 @@ fn a_git_folder_that_leads_elsewhere_opens_no_way_out() {
     let own = |world: &World| {
         git(world, "", &["init", "-q", "app"]);
     };
-    let traps: &[(&str, &dyn Fn(&World))] = &[
+    type Trap<'a> = (&'a str, &'a dyn Fn(&World));
+    let traps: &[Trap<'_>] = &[
         ("gitdir", &|world| write(world, "app/.git", "gitdir: ../other/.git\n")),
         ("gitdir of a work tree", &|world| {
             write(world, "app/.git", "gitdir: ../other/.git/worktrees/linked\n")
