@@ -18,6 +18,7 @@ use unstuck_store::{
 use unstuck_wire::clean::Cleaner;
 use unstuck_wire::time;
 
+use crate::breaker::Breaker;
 use crate::desk::Desk;
 use crate::exit::CommandError;
 use crate::rewriter::Rewriter;
@@ -163,7 +164,10 @@ impl Cellar {
     /// Takes in what waits and seals dead calls. Nothing is made where nothing is recorded yet.
     pub(crate) fn tend(&self, cleaner: &Cleaner) -> Result<Tended, CommandError> {
         Root::existing(self.folder()?, self.believed())?;
-        Ok(self.keeper(cleaner, PATIENCE, PATIENCE).tend(now())?)
+        let tended = self.keeper(cleaner, PATIENCE, PATIENCE).tend(now())?;
+        // Hooks need not find out by themselves that it works again.
+        Breaker::at(self.folder.as_deref()).success();
+        Ok(tended)
     }
 
     /// The same, for whoever cannot wait long: what is not done now is done by the next one.

@@ -11,6 +11,7 @@ use unstuck_store::{Entry, OwnFault};
 use unstuck_wire::clean::Clean;
 use unstuck_wire::time;
 
+use crate::breaker::Breaker;
 use crate::cellar;
 use crate::last_word::LastWord;
 
@@ -117,6 +118,7 @@ impl Deadline {
             let left: Vec<Entry> =
                 unrecorded.into_iter().chain(said).chain([Entry::OwnFault(fault)]).collect();
             unstuck_store::leave_word(folder, now, &left);
+            Breaker::at(Some(folder)).fault(now);
         }
         #[allow(clippy::exit, reason = "an agent takes any other end for a failure of its hook")]
         std::process::exit(0)

@@ -4,6 +4,7 @@ mod agents;
 mod at_risk;
 mod attempts;
 mod bill;
+mod breaker;
 mod call_page;
 mod cellar;
 mod checks;

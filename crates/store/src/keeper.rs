@@ -119,6 +119,9 @@ pub struct Keeper<'a> {
     root: Result<Root, String>,
     store: Option<Store>,
     entries: u64,
+    rests: bool,
+    /// Whether the database took the last entry; nothing where none was handed to it.
+    worked: Option<bool>,
 }
 
 /// What tending the store did.
@@ -137,7 +140,7 @@ impl<'a> Keeper<'a> {
             true => Err("there is no folder to keep anything in".to_owned()),
             false => Root::open(around.root, around.believed.clone()).map_err(|error| error.to_string()),
         };
-        Keeper { around, root, store: None, entries: 0 }
+        Keeper { around, root, store: None, entries: 0, rests: false, worked: None }
     }
 
     /// Keeps one entry.
@@ -151,6 +154,10 @@ impl<'a> Keeper<'a> {
             Ok(root) => root.clone(),
             Err(why) => return Answer { said: Said::default(), kept: Kept::Lost { why: why.clone() } },
         };
+        if self.rests {
+            let kept = self.put_by(&root, entry, "the store rests after faults in a row", now);
+            return Answer { said: Said::default(), kept };
+        }
         let result = match self.record(&root, entry, now, advocate) {
             Err(StoreError::Damaged { .. }) => {
                 self.look_again(&root, now).and_then(|()| self.record(&root, entry, now, advocate))
@@ -158,19 +165,46 @@ impl<'a> Keeper<'a> {
             result => result,
         };
         match result {
-            Ok(said) => Answer { said, kept: Kept::after(durability(entry)) },
-            Err(error) => Answer { said: Said::default(), kept: self.put_by(&root, entry, &error, now) },
+            Ok(said) => {
+                self.worked = Some(true);
+                Answer { said, kept: Kept::after(durability(entry)) }
+            }
+            Err(error) => {
+                self.worked = match error {
+                    // Asking costs nothing, and room is made by a person, who expects it to be used at once.
+                    StoreError::Network { .. } | StoreError::Full { .. } => self.worked,
+                    StoreError::NotOurs { .. }
+                    | StoreError::TooNew { .. }
+                    | StoreError::Busy { .. }
+                    | StoreError::Damaged { .. }
+                    | StoreError::Missing { .. }
+                    | StoreError::Io { .. }
+                    | StoreError::Sql { .. } => Some(false),
+                };
+                let kept = self.put_by(&root, entry, &error.to_string(), now);
+                Answer { said: Said::default(), kept }
+            }
         }
     }
 
-    /// Puts an entry into the spool, because of an `error`.
-    fn put_by(&mut self, root: &Root, entry: &Entry, error: &StoreError, now: u64) -> Kept {
+    /// From now on entries go straight to the spool, or no longer do.
+    pub fn rest(&mut self, rests: bool) {
+        self.rests = rests;
+    }
+
+    /// Tells whether the database took the last entry that was handed to it since this was asked before.
+    pub fn take_worked(&mut self) -> Option<bool> {
+        self.worked.take()
+    }
+
+    /// Puts an entry into the spool, because of `error`.
+    fn put_by(&mut self, root: &Root, entry: &Entry, error: &str, now: u64) -> Kept {
         self.store = None;
         self.entries += 1;
         let id = self.around.dice.wrapping_add(self.entries);
         let entry = self.as_it_waits(entry);
         match Spool::of(root).append(&entry, id, now) {
-            Ok(()) => Kept::Spooled { why: error.to_string() },
+            Ok(()) => Kept::Spooled { why: error.to_owned() },
             Err(spool) => Kept::Lost { why: format!("{error}; {spool}") },
         }
     }
@@ -185,7 +219,7 @@ impl<'a> Keeper<'a> {
     ) -> Vec<Answer> {
         let pairs = || entries.iter().zip(advocates.iter().copied().chain(iter::repeat(None)));
         let root = match &self.root {
-            Ok(root) if entries.len() > 1 => root.clone(),
+            Ok(root) if entries.len() > 1 && !self.rests => root.clone(),
             Ok(_) | Err(_) => {
                 return pairs().map(|(entry, advocate)| self.keep_or(entry, now, advocate)).collect();
             }
@@ -200,7 +234,7 @@ impl<'a> Keeper<'a> {
             Err(error @ StoreError::Busy { .. }) => {
                 let spooled = entries.iter().map(|entry| Answer {
                     said: Said::default(),
-                    kept: self.put_by(&root, entry, &error, now),
+                    kept: self.put_by(&root, entry, &error.to_string(), now),
                 });
                 spooled.collect()
             }

@@ -11,6 +11,7 @@ use unstuck_store::Phase;
 use unstuck_wire::hook::{self, Happened, Host, Letter, generic};
 
 use crate::agents::{self, Places};
+use crate::breaker::Breaker;
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::editing::{Book, Ledger};
@@ -69,6 +70,7 @@ fn fall_silent(folder: Option<PathBuf>, last_word: Arc<LastWord>) {
         let spoken = last_word.speak();
         if let (Some(folder), Some(place)) = (&folder, panic.location()) {
             unstuck_store::note_crash(folder, cellar::now(), &place.to_string(), spoken.entry.as_ref());
+            Breaker::at(Some(folder)).fault(cellar::now());
         }
         std::process::exit(0)
     }));
@@ -145,6 +147,7 @@ fn answer_one(
     deadline.set(cellar.settings.hook().deadline_after);
     post.note_time(phase, deadline.elapsed());
     post.conclude();
+    post.settle();
     Ok(())
 }
 
@@ -197,6 +200,7 @@ fn answer_lines(ui: &mut Ui, post: &mut Post<'_>) -> Result<(), CommandError> {
         post.answers();
         ui.finish()?;
         post.conclude();
+        post.settle();
         input.get_mut().set_limit(PAYLOAD_MAX);
     }
 }

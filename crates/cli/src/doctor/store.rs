@@ -7,6 +7,7 @@ use unstuck_judge::Lang;
 use unstuck_store::{ChainFault, Examined, Filesystem, Root, Store, StoreError};
 
 use super::Doctor;
+use crate::breaker::Breaker;
 use crate::cellar::Waits;
 use crate::commands::recover::examined_in_words;
 use crate::exit::CommandError;
@@ -35,6 +36,7 @@ impl Doctor<'_> {
         };
         self.look_at_the_disk(&root);
         self.write_a_probe(&root);
+        self.look_at_the_breaker(&root);
         let waiting = root.waiting_bytes();
         match self.cellar.to_read() {
             Ok(store) => self.look_inside(&store, waiting),
@@ -60,6 +62,20 @@ impl Doctor<'_> {
             Err(CommandError::Store(StoreError::Network { .. })) => {}
             Err(error) => self.store_fails("writable", &error),
         }
+    }
+
+    fn look_at_the_breaker(&mut self, root: &Root) {
+        let Some((until, faults)) = Breaker::at(Some(root.path())).rest(self.now) else { return };
+        let left = moment::span(until.saturating_sub(self.now));
+        let what = self.say(
+            format!("after {faults} faults in a row hooks leave the store alone for {left} more: calls wait in the spool, and nothing is refused or explained from memory"),
+            format!("连续 {faults} 次故障后，钩子还会有 {left} 不使用存储：调用在暂存区等待，不会依据记忆拒绝或解释"),
+        );
+        let todo = self.say(
+            "mend what is named here; `unstuck heartbeat` ends the rest once the store works",
+            "请处理此处列出的问题；存储恢复后 `unstuck heartbeat` 会结束这段等待",
+        );
+        self.warn(STORE, "rest", what, todo);
     }
 
     fn nothing_yet(&mut self, path: &Path) {

@@ -25,6 +25,7 @@ use unstuck_wire::hook::{Beginning, Finished, Happened, Host, Letter, Reply, cod
 use unstuck_wire::report::Report;
 
 use crate::agents::LONGEST_WAIT;
+use crate::breaker::Breaker;
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::desk::{self, Desk};
@@ -62,6 +63,7 @@ pub(crate) struct Post<'a> {
     last_word: Arc<LastWord>,
     /// Snapshots whose calls have ended, until what those left behind is recorded.
     ended: Vec<protection::Ended>,
+    breaker: Breaker,
     /// The word of a snapshot was flushed to the disk, and all that was recorded before it.
     is_flushed: bool,
     /// How what comes through here came to be known.
@@ -90,8 +92,12 @@ impl Told {
 
 impl<'a> Post<'a> {
     pub(crate) fn new(cellar: &'a Cellar, cleaner: &'a Cleaner, last_word: Arc<LastWord>) -> Post<'a> {
+        let breaker = Breaker::at(cellar.folder().ok());
+        let mut desk = cellar.desk(cleaner);
+        desk.keeper.rest(breaker.is_open(cellar::now()));
         Post {
-            desk: cellar.desk(cleaner),
+            desk,
+            breaker,
             cleaner,
             settings: cellar.settings.hook(),
             tool_errors: cellar.settings.store().tool_errors,
@@ -219,6 +225,10 @@ impl<'a> Post<'a> {
         let is_live = now.abs_diff(who.at) < LIVE_MS;
         let defence = self.defence(letter, &finished.observation.call, is_live);
         let rules = self.rules.get_or_insert_with(|| {
+            // Files of rules may be what keeps hooks from coming to an end.
+            if self.breaker.is_open(now) {
+                return Rules::built_in();
+            }
             let (rules, mistakes) = knowledge::load_quietly();
             self.pending.extend(mistakes.into_iter().map(|mistake| ("rules", mistake)));
             rules
@@ -283,6 +293,22 @@ impl<'a> Post<'a> {
     pub(crate) fn tell_faults(&mut self) {
         for (part, what) in std::mem::take(&mut self.pending) {
             self.record_fault(part, &what);
+        }
+    }
+
+    /// Remembers whether the store worked, for this process and those after it.
+    pub(crate) fn settle(&mut self) {
+        let now = cellar::now();
+        let was_open = self.breaker.is_open(now);
+        match self.desk.keeper.take_worked() {
+            None => {}
+            Some(true) => self.breaker.success(),
+            Some(false) => self.breaker.fault(now),
+        }
+        let rests = self.breaker.is_open(now);
+        self.desk.keeper.rest(rests);
+        if rests && !was_open {
+            self.note_fault("hook", "the store failed hooks in a row, and is left alone for a while");
         }
     }
 

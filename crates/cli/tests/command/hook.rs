@@ -316,3 +316,51 @@ fn a_recorded_run_is_judged_alike_whether_its_standing_is_stored_or_not() {
     let again = world.run(&["export", "--jsonl", "--only", "calls"], "").json_lines();
     assert_eq!(again.len(), stored.len());
 }
+
+#[test]
+fn a_store_that_fails_hooks_in_a_row_is_left_alone_for_a_while_and_nothing_is_lost() {
+    let world = World::empty().with("src/a", "x");
+    let args = ["--set", "store.wait-before=300ms", "--set", "store.wait-after=300ms", "hook", "generic"];
+    let cwd = world.path("");
+    let tell = |key: &str, command: &str| {
+        let begun = std::time::Instant::now();
+        let mut payload = before(key, command);
+        payload["cwd"] = json!(cwd);
+        (world.run(&args, payload.to_string()).json(), begun.elapsed())
+    };
+    tell("first", "ls");
+    let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for number in 0..3 {
+        let (answer, took) = tell(&format!("held-{number}"), "ls");
+        assert_eq!(answer["kept"], "spooled", "{answer}");
+        assert!(took.as_millis() >= 300, "{took:?}");
+    }
+    // It does not wait: with the store held for good, only a rest explains an answer in less than the patience.
+    let fastest = (0..5).map(|number| tell(&format!("rests-{number}"), "ls").1).min().unwrap();
+    assert!(fastest.as_millis() < 300, "{fastest:?}");
+    // A risky call is protected all the same.
+    let (answer, _) = tell("risky", "rm -rf src");
+    assert_eq!((&answer["decision"], &answer["kept"]), (&json!("allow"), &json!("spooled")), "{answer}");
+    let said = world.run(&["snapshots"], "");
+    assert!(said.stdout().contains("rm -rf src"), "{said}");
+    database.execute_batch("ROLLBACK").unwrap();
+    // Still resting, although nobody holds it any more; doctor says so.
+    assert_eq!(tell("later", "ls").0["kept"], "spooled");
+    let doctor = world.run(&["doctor"], "");
+    assert!(doctor.exit == 6 && doctor.stdout().contains("hooks leave the store alone for"), "{doctor}");
+    assert_eq!(world.run(&["heartbeat"], "").exit, 0);
+    assert_eq!(tell("after", "ls").0["kept"], "recorded");
+    let log = world.run(&["log"], "");
+    assert_eq!(log.stdout().matches("▶ start").count(), 12, "{log}");
+}
+
+#[test]
+fn a_rest_ends_by_itself_with_the_first_hook_that_reaches_the_store() {
+    let world = World::empty();
+    tell(&world, &before("a", "ls"));
+    let rests = world.path(".local/state/unstuck/store-rests");
+    fs::write(&rests, "7 1000").unwrap();
+    assert_eq!(tell(&world, &before("b", "ls"))["kept"], "recorded");
+    assert!(!rests.exists());
+}
