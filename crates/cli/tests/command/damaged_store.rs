@@ -233,3 +233,21 @@ fn what_an_agent_recovers_is_not_vouched_for() {
     assert_eq!(world.run(&["recover", "--yes", path], "").exit, 0);
     assert_eq!(state(&world), ("approved".to_owned(), 2));
 }
+
+#[test]
+fn a_row_that_somebody_edits_is_named_by_the_doctor() {
+    let edits = [
+        ("UPDATE call_text SET head = 'all tests passed' WHERE call = 2", "call 2 is not as event "),
+        ("UPDATE call SET state = 'completed', ok = 1 WHERE id = 3", "call 3 is not as event "),
+        ("UPDATE event SET body = '{}' WHERE seq = 4", "event 4 is not as unstuck wrote it"),
+        ("DELETE FROM event WHERE seq BETWEEN 5 AND 6", "events 5 to 6 are gone"),
+    ];
+    for (sql, words) in edits {
+        let world = world(3);
+        finds(&world, "chain", "ok", &["each linked to the one before it"]);
+        connection(&world).execute(sql, []).unwrap();
+        finds(&world, "chain", "warning", &[words, "another program changed the database"]);
+        let gc = world.run(&["gc"], "");
+        assert!(gc.exit == 0 && gc.stdout().contains("the chain of events is broken"), "{gc}");
+    }
+}

@@ -1,4 +1,6 @@
-//! What an event says of the row of its call, as a hash: what was asked for, how it ended, or both.
+//! What an event says of the row of its call, as hashes: of what was asked for, of how it ended, or of both.
+
+use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -9,7 +11,7 @@ const ASKED: u8 = 1;
 const ENDED: u8 = 2;
 const WHOLE: u8 = 3;
 
-/// The hash of a call's row, or of a part of it.
+/// The hash of each part of a call's row that is told of: a later event may tell of one part anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record(Vec<u8>);
 
@@ -41,16 +43,19 @@ pub(crate) struct EndedPart<'a> {
 }
 
 impl AskedPart<'_> {
-    fn feed(&self, hash: &mut Hash) {
+    fn hash(&self) -> [u8; LENGTH] {
+        let mut hash = Hash::new(b"asked");
         for text in [self.key, self.agent, self.tool, self.label, self.input] {
             hash.bytes(text.as_bytes());
         }
         hash.number(Some(self.asked_at));
+        hash.done()
     }
 }
 
 impl EndedPart<'_> {
-    fn feed(&self, hash: &mut Hash) {
+    fn hash(&self) -> [u8; LENGTH] {
+        let mut hash = Hash::new(b"ended");
         for text in [self.state, self.evidence, self.head, self.tail, self.verdict] {
             hash.bytes(text.as_bytes());
         }
@@ -60,6 +65,7 @@ impl EndedPart<'_> {
         for number in [self.ended_at, self.ok.map(i64::from), self.code, Some(self.omitted)] {
             hash.number(number);
         }
+        hash.done()
     }
 }
 
@@ -82,16 +88,10 @@ impl Record {
     }
 
     fn of(tag: u8, asked: Option<&AskedPart<'_>>, ended: Option<&EndedPart<'_>>) -> Record {
-        let mut hash = Hash::new(b"call");
-        if let Some(asked) = asked {
-            asked.feed(&mut hash);
-        }
-        if let Some(ended) = ended {
-            ended.feed(&mut hash);
-        }
-        let mut bytes = Vec::with_capacity(1 + LENGTH);
+        let mut bytes = Vec::with_capacity(1 + 2 * LENGTH);
         bytes.push(tag);
-        bytes.extend(hash.done());
+        bytes.extend(asked.iter().flat_map(|asked| asked.hash()));
+        bytes.extend(ended.iter().flat_map(|ended| ended.hash()));
         Record(bytes)
     }
 
@@ -145,9 +145,20 @@ impl CallRow {
         &self.texts[3]
     }
 
-    /// Does a stored record fit this row?
-    pub(super) fn fits(&self, record: &[u8]) -> bool {
-        record.first().is_some_and(|tag| self.record(*tag).bytes() == record)
+    /// Do the parts of a stored record fit this row: what was asked for, and how it ended? One that is not covered does not.
+    pub(super) fn fits(&self, record: &[u8]) -> (bool, bool) {
+        let Some((tag, hashes)) = record.split_first() else { return (false, false) };
+        let own = self.record(*tag);
+        let same = |part: Range<usize>| match (own.0[1..].get(part.clone()), hashes.get(part)) {
+            (Some(own), Some(stored)) => own == stored,
+            (_, _) => false,
+        };
+        match (covers(record), own.0.len() == record.len()) {
+            (_, false) | ((false, false), _) => (false, false),
+            ((true, false), true) => (same(0..LENGTH), false),
+            ((false, true), true) => (false, same(0..LENGTH)),
+            ((true, true), true) => (same(0..LENGTH), same(LENGTH..2 * LENGTH)),
+        }
     }
 
     fn record(&self, tag: u8) -> Record {

@@ -270,9 +270,9 @@ impl<'c> Walk<'c> {
             Err(error) if error.sqlite_error_code().is_none() => None,
             Err(error) => return Err(error),
         };
-        let fits = row.as_ref().is_some_and(|row| row.fits(record));
+        let (asked_fits, ended_fits) = row.as_ref().map_or((false, false), |row| row.fits(record));
         let (asked, ended) = record::covers(record);
-        for (part, is_covered) in [(Part::Asked, asked), (Part::Ended, ended)] {
+        for (part, is_covered, fits) in [(Part::Asked, asked, asked_fits), (Part::Ended, ended, ended_fits)] {
             match (is_covered, fits) {
                 (false, _) => {}
                 (true, true) => drop(self.pending.remove(&(call, part))),
