@@ -11,6 +11,8 @@ mod bad_input;
 mod checks;
 #[cfg(target_os = "linux")]
 mod clock;
+#[cfg(target_os = "linux")]
+mod clock_jumps;
 mod config;
 mod damaged_store;
 mod demo;
