@@ -60,7 +60,7 @@ impl Corpus {
 }
 
 /// Surroundings of a token that say nothing about it.
-pub const CARRIERS: [&str; 12] = [
+pub const CARRIERS: [&str; 37] = [
     "§",
     "error near § in line 3",
     "fatal: § was refused",
@@ -73,6 +73,31 @@ pub const CARRIERS: [&str; 12] = [
     "see https://a.example/§",
     "\u{1b}[31m§\u{1b}[0m",
     "> §.",
+    "+const k = \"§\";",
+    "-  old: §",
+    "<li>§</li>",
+    "`§`",
+    "| § | ok |",
+    "key:§;",
+    "§,§",
+    "{§}",
+    "GET /x?k=§&p=1 HTTP/1.1",
+    "2026-01-02T03:04:05Z INFO got §",
+    "\\\"§\\\"",
+    "\\t§\\n",
+    "//§",
+    "#§",
+    "@§",
+    "argv[2]=§",
+    "[1]    12345 segmentation fault (core dumped)  ./a.out §",
+    "Error: Request failed with status code 401 (§)",
+    "    at f (https://a.example/x.js?t=§:1:2)",
+    "密钥§结束",
+    "→ §…",
+    "*§*",
+    "\"C:\\\\x\\\\§\"",
+    "x-y: §, y",
+    "%22§%22",
 ];
 
 /// A part of a secret that is this long is as bad as the whole.

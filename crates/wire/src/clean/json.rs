@@ -113,8 +113,9 @@ fn written_into_secret(
     key: &str,
     value: &Value,
 ) -> Option<&'static str> {
-    const VALUES: [&str; 9] =
-        ["value", "text", "content", "data", "input", "answer", "val", "contents", "string"];
+    const VALUES: [&str; 11] = [
+        "value", "text", "content", "data", "input", "answer", "val", "contents", "string", "keys", "access",
+    ];
     const NAMES: [&str; 14] = [
         "name",
         "key",

@@ -58,6 +58,9 @@ fn is_inserted(line: &[u8]) -> bool {
 fn is_under(above: &[u8], line: &[u8]) -> bool {
     let lines = above.split(|byte| *byte == b'\n').rev().skip(1).take(MOST_LINES);
     lines.filter(|heading| !heading.is_empty()).any(|heading| {
+        if is_aligned_under(heading, line) {
+            return true;
+        }
         let separator =
             SEPARATORS.iter().find(|separator| memchr::memmem::find(heading, separator).is_some());
         let Some(separator) = separator else {
@@ -67,6 +70,14 @@ fn is_under(above: &[u8], line: &[u8]) -> bool {
         let is_row = number > 0 || line.is_empty() || line.iter().all(|byte| b"\"' ".contains(byte));
         is_row && nth_cell(heading, separator, number).is_some_and(is_heading)
     })
+}
+
+/// Whether the column that begins where `line` ends is headed so, in a table whose columns are as wide as their text.
+fn is_aligned_under(heading: &[u8], line: &[u8]) -> bool {
+    let is_cell = line.ends_with(b"  ") && heading.get(line.len() - 1) == Some(&b' ');
+    let Some(cell) = heading.get(line.len()..).filter(|_| is_cell) else { return false };
+    let length = memchr::memmem::find(cell, b"  ").unwrap_or(cell.len());
+    is_heading(&cell[..length])
 }
 
 fn nth_cell<'l>(line: &'l [u8], separator: &[u8], number: usize) -> Option<&'l [u8]> {

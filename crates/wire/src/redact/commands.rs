@@ -185,19 +185,25 @@ const READERS: &[(&str, &str, Takes)] = &[
     ("kinit", "", Value),
     ("smbpasswd", "-s", Value),
     ("htpasswd", "-i", Value),
+    ("gpg", "--passphrase-fd", Value),
 ];
 
 /// Commands that are given a secret somewhere: a word of theirs that looks made by a machine is it.
 const GIVEN_SECRETS: &[&str] = &[
+    "NickServ IDENTIFY",
     "ansible-vault encrypt_string",
+    "bw login",
+    "bw unlock",
     "cargo login",
+    "codecov",
     "consul acl",
+    "create_superuser",
     "docker secret create",
     "doctl auth",
     "doppler secrets set",
     "dotnet user-secrets set",
-    "expect -c",
     "etcdctl",
+    "expect -c",
     "firebase functions:config:set",
     "fly secrets",
     "flyctl secrets",
@@ -208,10 +214,11 @@ const GIVEN_SECRETS: &[&str] = &[
     "heroku config:set",
     "htpasswd",
     "huggingface-cli login",
-    "kubeadm join",
     "influx",
+    "kubeadm join",
     "ldapsearch",
     "lftp",
+    "llm keys set",
     "mc alias set",
     "mc config host add",
     "mkpasswd",
@@ -229,11 +236,14 @@ const GIVEN_SECRETS: &[&str] = &[
     "rabbitmqctl authenticate_user",
     "rabbitmqctl change_password",
     "railway variables",
+    "rclone obscure",
+    "runas",
     "secret-tool store",
     "security add-generic-password",
+    "snmp-server community",
     "snyk auth",
-    "supabase secrets set",
     "sudo rabbitmqctl",
+    "supabase secrets set",
     "travis encrypt",
     "vault kv put",
     "vault login",
@@ -243,14 +253,38 @@ const GIVEN_SECRETS: &[&str] = &[
     "wandb login",
     "wpa_passphrase",
     "wrangler secret",
+    "xcrun altool",
 ];
 
 /// Whether the command that `line` ends in is given a secret.
 pub(super) fn is_given_secret(line: &[u8]) -> bool {
-    GIVEN_SECRETS.iter().any(|command| {
-        memchr::memmem::rfind(line, command.as_bytes())
-            .is_some_and(|at| is_one_command(&line[at + command.len()..]))
-    })
+    is_here_text(line)
+        || is_login_option(line)
+        || GIVEN_SECRETS.iter().any(|command| {
+            memchr::memmem::rfind(line, command.as_bytes())
+                .is_some_and(|at| is_one_command(&line[at + command.len()..]))
+        })
+}
+
+/// `<<< value`, and `--password-file <(echo value)`: nothing else that looks made by a machine is given so.
+fn is_here_text(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\"").or_else(|| line.strip_suffix(b"'")).unwrap_or(line).trim_ascii_end();
+    line.ends_with(b"<<<") || line.ends_with(b"<(echo") || line.ends_with(b"<(printf %s")
+}
+
+/// `… login -u ada -p value`, whatever the program.
+fn is_login_option(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\"").or_else(|| line.strip_suffix(b"'")).unwrap_or(line);
+    let Some(line) = line.strip_suffix(b" ") else { return false };
+    let is_option =
+        [&b" -p"[..], b" -P", b" -pw", b" -t", b" -w"].iter().any(|option| line.ends_with(option));
+    let mut words = line.split(|byte| *byte == b' ');
+    is_option
+        && words.any(|word| {
+            let names: [&[u8]; 8] =
+                [b"-u", b"-U", b"--user", b"--username", b"login", b"signin", b"auth", b"unlock-keychain"];
+            names.contains(&word)
+        })
 }
 
 pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {

@@ -72,7 +72,7 @@ const ENDINGS: &[(&str, Class)] = &[
 ];
 
 /// Names that say so only if they are whole: `bypass=…` is something else.
-const WHOLE_NAMES: [&str; 5] = ["pass", "pwd", "pw", "userpass", "passw"];
+const WHOLE_NAMES: [&str; 6] = ["pass", "pwd", "pw", "userpass", "passw", "sshpass"];
 
 /// The names of a URL's parameters, behind `?` or `&`, that say so nowhere else.
 const PARAMETERS: [&str; 8] =
@@ -172,6 +172,10 @@ fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
     let is_quoted = opening_quote(text, start).is_some();
     // A line that ends in a label says nothing about the next one, unless it is an entry of JSON.
     if text.is_wrapped(start) && !(is_quoted && is_colon) {
+        return None;
+    }
+    // A quote that opened before the name closes here: `read -p 'Password: ' line`.
+    if !is_quoted_name && spaces > 0 && is_quoted && before_name() == text.get(start).copied() {
         return None;
     }
     let whole = start;
@@ -342,7 +346,8 @@ fn class(name: &[u8], is_colon: bool) -> Option<Class> {
     if is_colon && HEADERS.iter().any(|header| header.len() == name.len() && ends_like(header)) {
         return Some(Class::Header);
     }
-    ENDINGS.iter().find(|(ending, _)| ends_like(ending)).map(|(_, class)| *class)
+    let class = ENDINGS.iter().find(|(ending, _)| ends_like(ending)).map(|(_, class)| *class)?;
+    (class != Class::Key || !names::is_public(name)).then_some(class)
 }
 
 /// Whether a variable's name says that its value is secret. Its words count: `GIT_AUTHOR_NAME` is about an author.
@@ -509,7 +514,7 @@ pub(super) fn names_secret(name: &[u8]) -> bool {
 
 /// Whether it only says where a secret comes from, or that there is none.
 pub(super) fn is_placeholder(found: &[u8]) -> bool {
-    const NOTHING: [&str; 18] = [
+    const NOTHING: [&str; 23] = [
         "none",
         "null",
         "nil",
@@ -528,6 +533,11 @@ pub(super) fn is_placeholder(found: &[u8]) -> bool {
         "no",
         "optional",
         "sensitive",
+        "password",
+        "passwd",
+        "pass",
+        "token",
+        "secret",
     ];
     found.starts_with(MARK)
         || found.starts_with(b"$")
@@ -536,6 +546,7 @@ pub(super) fn is_placeholder(found: &[u8]) -> bool {
         || (found.starts_with(b"%") && found.ends_with(b"%"))
         || found.starts_with(b".*")
         || found.starts_with(b"[^")
+        || random::is_address(found)
         || found.starts_with(b"YOUR_")
         || found.starts_with(b"REDACTED")
         || found.starts_with(b"your-")

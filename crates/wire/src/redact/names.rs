@@ -67,6 +67,19 @@ const ENDINGS: &[(&str, Meaning)] = &[
     ("pin_code", Secret("password")),
     ("unseal", Secret("token")),
     ("securestring", Secret("password")),
+    ("secretstring", Secret("password")),
+    ("secretstr", Secret("password")),
+    ("passwords", Secret("password")),
+    ("tokens", Perhaps("token")),
+    ("sshpass", Secret("password")),
+    ("shared_key", Secret("token")),
+    ("verifier", Perhaps("token")),
+    ("assertion", Perhaps("token")),
+    ("samlresponse", Perhaps("token")),
+    ("phrase", Perhaps("password")),
+    ("secret_id", Perhaps("token")),
+    ("sonar_login", Secret("token")),
+    ("clave", Secret("password")),
 ];
 
 /// Whole names that say something.
@@ -99,7 +112,12 @@ const LAST_WORDS: &[(&str, Meaning)] = &[
     ("auth", Perhaps("token")),
     ("key", Perhaps("token")),
     ("session", Perhaps("cookie")),
+    ("code", Perhaps("token")),
 ];
+
+/// Ends of names that say nothing themselves: `password_confirmation`, `secretValue`.
+const FILLERS: &[&str] =
+    &["value", "string", "text", "plain", "confirmation", "confirm", "again", "data", "content", "input"];
 
 /// Words before `key` and `code` with which they say more.
 const SECRET_KINDS: &[&str] = &[
@@ -157,10 +175,21 @@ const PUBLIC: &[&str] = &[
     "restore",
     "routing",
     "ssh",
+    "sec",
 ];
 
 /// Words that stand between a label and its value, and in front of values.
 const JOINTS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "6",
+    "7",
+    "8",
+    "9",
     "is",
     "was",
     "are",
@@ -235,6 +264,15 @@ const JOINTS: &[&str] = &[
     "literal",
     "response",
     "result",
+    "has",
+    "been",
+    "created",
+    "generated",
+    "issued",
+    "updated",
+    "reset",
+    "s",
+    "n",
     "says",
     "equals",
     "eq",
@@ -298,6 +336,14 @@ const OTHER_JOINTS: &[&str] = &[
     "改為",
     "重置为",
     "变更为",
+    "已重置为",
+    "已设置为",
+    "已改为",
+    "已更新为",
+    "错误",
+    "不正确",
+    "가",
+    "이",
     "は",
     "が",
     "는",
@@ -342,14 +388,32 @@ pub(super) fn meaning(word: &[u8], left: &[u8], is_assignment: bool) -> Option<M
         let (at, _) = word.iter().enumerate().rev().find(|(_, byte)| matches!(**byte, b'_' | b'-' | b'.'))?;
         LAST_WORDS.iter().find(|(name, _)| is(&word[at + 1..], name)).map(|(_, meaning)| *meaning)
     };
+    // What a name says before such an end, it says with it.
+    let filled = || {
+        let end = FILLERS.iter().find(|end| ends(word, end) && word.len() > end.len())?;
+        let name = trimmed(&word[..word.len() - end.len()]);
+        ENDINGS.iter().find(|(ending, _)| ends(name, ending)).map(|(_, meaning)| *meaning)
+    };
+    let hump = || {
+        let at = word.iter().rposition(u8::is_ascii_uppercase).filter(|at| *at > 0)?;
+        let is_hump = word[at - 1].is_ascii_lowercase() && !ends(&word[..at], "by");
+        LAST_WORDS.iter().find(|(name, _)| is_hump && is(&word[at..], name)).map(|(_, meaning)| *meaning)
+    };
     let other = || match word {
         // `mot de passe`, and a command of Redis.
         b"passe" if left.ends_with(b"de ") => Some(Secret("password")),
         b"AUTH" => Some(Secret("password")),
-        _ if is_assignment && is_variable(word) && is_secret_variable(word) => Some(Perhaps("token")),
         _ => None,
     };
-    let meaning = other().or_else(whole).or_else(ending).or_else(last_word)?;
+    let variable =
+        || (is_assignment && is_variable(word) && is_secret_variable(word)).then_some(Perhaps("token"));
+    let meaning = other()
+        .or_else(whole)
+        .or_else(ending)
+        .or_else(last_word)
+        .or_else(hump)
+        .or_else(filled)
+        .or_else(variable)?;
     let first = word.split(|byte| matches!(byte, b'_' | b'-' | b'.')).next().unwrap_or(word);
     let previous = previous_word(left);
     let is_public = |name: &[u8]| PUBLIC.iter().any(|public| is(name, public));
@@ -447,6 +511,13 @@ pub(super) fn kind_of_field(name: &str) -> Option<&'static str> {
     if let Some(Secret(kind)) = of_other_script(name.as_bytes()) {
         return Some(kind);
     }
+    // A field may be called by more than its label: `密码输入框`.
+    if !name.is_ascii() {
+        let label = OTHER_SCRIPTS.iter().find(|(label, _)| !label.is_ascii() && name.contains(label));
+        if let Some((_, Secret(kind))) = label {
+            return Some(kind);
+        }
+    }
     let mut words = name.as_bytes().split(|byte| !is_part_of_name(*byte)).filter(|word| !word.is_empty());
     let mut last: &[u8] = b"";
     words.find_map(|word| {
@@ -457,6 +528,12 @@ pub(super) fn kind_of_field(name: &str) -> Option<&'static str> {
         last = word;
         found
     })
+}
+
+/// Whether a name begins like those of secrets that everybody may know: `cache-key`.
+pub(super) fn is_public(name: &[u8]) -> bool {
+    let first = name.split(|byte| matches!(byte, b'_' | b'-' | b'.')).next().unwrap_or(name);
+    first.len() < name.len() && PUBLIC.iter().any(|public| is(first, public))
 }
 
 fn is_part_of_name(byte: u8) -> bool {

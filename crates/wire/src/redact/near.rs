@@ -141,7 +141,7 @@ struct Glue {
 /// Signs beyond ASCII that stand between a label and its value.
 const WIDE_SIGNS: &[&str] = &[
     "：", "＝", "，", "（", "「", "“", "”", "『", "【", "→", "—", "–", "│", "┃", "║", "»", "«", "\u{a0}",
-    "\u{202f}", "、",
+    "\u{202f}", "、", "è", "é",
 ];
 
 impl Glue {

@@ -60,7 +60,7 @@ fn names_part(word: &[u8]) -> usize {
 }
 
 /// Whether it is a place in memory.
-fn is_address(word: &[u8]) -> bool {
+pub(super) fn is_address(word: &[u8]) -> bool {
     word.len() <= 18
         && word.strip_prefix(b"0x").is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }

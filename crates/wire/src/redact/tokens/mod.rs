@@ -27,8 +27,19 @@ const HEADS: [u64; 512] = {
         heads[head / 64] |= 1 << (head % 64);
         row += 1;
     }
+    let mut row = 0;
+    while row < SIGNATURES.len() {
+        let sign = SIGNATURES[row];
+        let head = head(sign[0], sign[1], sign[2]);
+        heads[head / 64] |= 1 << (head % 64);
+        row += 1;
+    }
     heads
 };
+
+/// What Azure writes near the end of its keys, so that they can be found.
+const SIGNATURES: [&[u8; 4]; 10] =
+    [b"+ABa", b"+ACR", b"+AEh", b"+AMC", b"+ASb", b"+ASt", b"ACDb", b"AIoT", b"AzFu", b"AzSe"];
 
 /// Which bytes a run is made of.
 const IN_RUN: [bool; 256] = {
@@ -76,13 +87,16 @@ fn find_in_run(
         let head = head(bytes[0], bytes[1], bytes[2]);
         let mut found = None;
         if HEADS[head / 64] >> (head % 64) & 1 == 1 {
-            found = with_head(text, at);
+            found = with_head(text, at).or_else(|| signed(text, start, at));
         }
         // The letter of `\n` is no part of the word behind it.
         let is_escaped = at > 0 && text[at - 1] == b'\\' && matches!(bytes[0], b'n' | b'r' | b't');
         let is_begin = !is_inside && !is_escaped && is_word(bytes[0]);
-        if found.is_none() && is_begin {
+        if found.is_none() && (is_begin || is_escaped) {
             found = of_length(text, at);
+        }
+        if found.is_none() && is_begin {
+            found = of_unknown_issuer(text, at);
         }
         let guess = if found.is_none() && is_begin { near::find(text, at) } else { None };
         match found.or(guess) {
@@ -123,7 +137,10 @@ fn with_head(text: Text<'_>, at: usize) -> Option<Find> {
     let rows = TOKENS[first..].iter().take_while(|(_, shape)| shape.as_bytes().starts_with(head));
     let mut rows = rows.filter(|(_, shape)| {
         let prefix = shape::literal(shape);
-        text[at..].starts_with(prefix) && (is_unmistakable(prefix) || begins_word(text, at))
+        // So many `A` begin a token of somebody else.
+        text[at..].starts_with(prefix)
+            && !text[at..].starts_with(b":AAAAAAAAAA")
+            && (is_unmistakable(prefix) || begins_word(text, at))
     });
     rows.find_map(|(kind, shape)| Some(Find { start: at, end: shape::end(shape, text, at)?, kind }))
 }
@@ -135,6 +152,24 @@ fn is_unmistakable(prefix: &[u8]) -> bool {
         || !prefix[0].is_ascii_alphanumeric()
 }
 
+/// The key with a signature at `at`, in the run from `start` on.
+fn signed(text: Text<'_>, start: usize, at: usize) -> Option<Find> {
+    const LEAST: usize = 30;
+    let is_signature = SIGNATURES.iter().any(|sign| text[at..].starts_with(&sign[..]));
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
+    let before = || text[start..at].iter().rev().take_while(|byte| is_part(**byte)).count();
+    let length = if is_signature { before() } else { 0 };
+    let behind = run(&text[(at + 4).min(text.len())..], is_part);
+    let key = &text[at - length..at];
+    let signs = run(key, |byte| !byte.is_ascii_alphanumeric());
+    if length < LEAST || !(6..=10).contains(&behind) || !random::is_mixed(&key[signs..]) {
+        return None;
+    }
+    let end = at + 4 + behind;
+    let end = end + run(&text[end..], |byte| byte == b'=').min(2);
+    Some(Find { start: at - length, end, kind: "azure-key" })
+}
+
 /// The token at `at` that is known by the lengths of its parts.
 fn of_length(text: Text<'_>, at: usize) -> Option<Find> {
     let near = &text[at..text.len().min(at + 96)];
@@ -142,7 +177,7 @@ fn of_length(text: Text<'_>, at: usize) -> Option<Find> {
     let mut rows = BY_LENGTH.iter().filter(|(first, _, _)| *first == length);
     let found =
         rows.find_map(|(_, kind, shape)| Some(Find { start: at, end: shape::end(shape, text, at)?, kind }));
-    found.or_else(|| near.starts_with(b"00").then(|| okta(text, at))?).or_else(|| of_unknown_issuer(text, at))
+    found.or_else(|| near.starts_with(b"00").then(|| okta(text, at))?)
 }
 
 /// `00` and exactly forty more that no number and no hash has.
@@ -217,8 +252,10 @@ fn of_unknown_issuer(text: Text<'_>, at: usize) -> Option<Find> {
     let first = &near[..run(near, |byte| byte.is_ascii_alphanumeric())];
     let body = &near[name..];
     let random = &body[..run(body, |byte| byte.is_ascii_alphanumeric())];
+    // Such a long one in lower case is a hash, unless it has letters that no hash has.
+    let is_lower = || random.len() >= 40 && random::is_random_word(random) && !random::is_hash(random);
     let is_token = random.len() >= LEAST
-        && random::is_mixed(random)
+        && (random::is_mixed(random) || is_lower())
         && first.iter().any(u8::is_ascii_lowercase)
         && !NO_ISSUERS.iter().any(|known| {
             first.strip_prefix(known.as_bytes()).is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))
