@@ -154,6 +154,11 @@ impl<'a> Safe<'a> {
         self.never().into_iter().chain(spared).collect()
     }
 
+    /// Returns a note without secrets: what a person writes is kept for long, and handed to agents.
+    pub(crate) fn clean(&self, note: &str) -> String {
+        self.cellar.cleaner().line(note, LINE_MAX).into_string()
+    }
+
     /// Takes a snapshot. Where there is no room, what has expired goes, and then the oldest ones for the one that is wanted now.
     pub(crate) fn take(&self, vault: &Vault, wish: &Wish, watch: &dyn Watch) -> Result<Snapshot, VaultError> {
         let full = match vault.take(wish, watch) {

@@ -101,7 +101,7 @@ pub(crate) fn taken(
         rebuildable: if saving.all { Rebuildable::Taken } else { Rebuildable::LeftOut },
         never: safe.never(),
         origin: Origin::Person,
-        note: saving.note.to_owned(),
+        note: safe.clean(saving.note),
         reserve: safe.reserve(),
         now: SystemTime::now(),
     };

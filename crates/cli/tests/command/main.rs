@@ -64,6 +64,7 @@ mod run_faults;
 mod safe_upkeep;
 mod saved_before;
 mod scan;
+mod secrets;
 mod show;
 mod snapshot;
 mod stats;
