@@ -1,6 +1,7 @@
 //! The one place that prints: standard output for answers, standard error for everything else.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
@@ -117,6 +118,7 @@ impl Ui {
         });
         // It may quote what somebody else wrote: an argument, a name, a file.
         let text = format!("unstuck: {}\n{}", error.in_words(self.lang), hint.unwrap_or_default());
+        let text = with_whole_arguments(text, env::args_os());
         let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
     }
 }
@@ -125,7 +127,7 @@ impl Ui {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // A mistake quotes what was typed.
     if error.use_stderr() {
-        let text = error.render().to_string();
+        let text = with_whole_arguments(error.render().to_string(), env::args_os());
         let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
         return ExitStatus::Usage.into();
     }
@@ -136,6 +138,17 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             error.status().into()
         }
     }
+}
+
+/// Shows every argument that a text quotes on one line: the end of a line in it would begin one that looks like ours.
+fn with_whole_arguments(text: String, arguments: impl Iterator<Item = OsString>) -> String {
+    let breaks = |argument: &String| argument.trim_end().contains(['\n', '\r']);
+    let values = |argument: String| {
+        let value = argument.split_once('=').map(|(_, value)| value.to_owned());
+        [Some(argument), value].into_iter().flatten().filter(breaks)
+    };
+    let arguments = arguments.filter_map(|argument| argument.into_string().ok()).flat_map(values);
+    arguments.fold(text, |text, argument| text.replace(&*argument, &plain::line(&argument)))
 }
 
 /// Tells whether somebody would have to type what we are about to read.

@@ -17,7 +17,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::protect::{ProtectArgs, Protection, RolledBack, Runs};
 use crate::settings::OutputSettings;
 use crate::ui::Ui;
-use crate::{knowledge, lines, undelivered};
+use crate::{knowledge, lines, plain, undelivered};
 
 /// What ends a command when a person or a supervisor asks for it: hang-up, interrupt, quit, terminate.
 const ENDING_SIGNALS: [i32; 4] = [1, 2, 3, 15];
@@ -248,6 +248,7 @@ impl Work for CommandWork<'_> {
         });
         let program = self.words.first().map(|program| program.to_string_lossy()).unwrap_or_default();
         let lost = run.undelivered.as_ref().map(undelivered::complaint);
+        let program = plain::line(&program);
         let (outcome, code, complaint) = match &run.ending {
             _ if lost.is_some() => (undelivered::OUTCOME, undelivered::CODE, lost.clone()),
             Ending::Exited(code) => (Outcome::Exited { code: *code }, *code as u8, None),

@@ -18,6 +18,7 @@ use crate::attempts::{
     ATTEMPT_VARIABLE, CheckResult, Checked, Hindrance, SESSION_VARIABLE, Tried, Turn, Work, clock,
 };
 use crate::checks::{self, Baseline, Checks, Seen};
+use crate::plain;
 
 /// Signals, and exit codes, by which a person or the system ends a program.
 const ENDED_BY_SIGNAL: [i32; 4] = [1, 2, 3, 15];
@@ -213,7 +214,7 @@ impl AgentWork<'_> {
         turn: &Turn<'_>,
         listener: &mut Listener<'_>,
     ) -> (Outcome, u8) {
-        let program = &start.executable;
+        let program = plain::line(&start.executable);
         match &run.ending {
             Ending::Exited(0) if listener.told == Told::Badly => (Outcome::ReportedFailure, 1),
             Ending::Exited(code) => (Outcome::Exited { code: *code }, *code as u8),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::agent::hook;
 use crate::git_snapshot::git;
+use crate::injection::{all_quote, corpus};
 use crate::restore::tree;
 use crate::snapshot::project;
 use crate::world::World;
@@ -377,6 +378,23 @@ fn lessons_are_told_as_quotations_and_only_those_that_agents_may_see() {
     world.run(&["lessons", "forget", "L1"], "");
     let said = client.works("lessons", json!({}));
     assert_eq!(said["lessons"], json!([]), "{said}");
+}
+
+#[test]
+fn no_tool_lets_an_output_speak() {
+    let world = project();
+    let mut client = Client::in_folder(&world, "app", &[]);
+    for (number, row) in corpus().iter().enumerate() {
+        let printed = format!("Error: Cannot find module '{}'", row.subject);
+        let said =
+            client.works("diagnose", json!({ "command": "node a.js", "exit_code": 1, "stderr": printed }));
+        all_quote(&said, &row.tell, &[], "diagnose");
+        let payload = json!({ "event": "after", "session": "s", "call_id": number.to_string(), "exit_code": 1,
+            "tool": format!("mcp__{}__x", row.subject), "cwd": here(&world, "app"), "input": { "path": row.subject },
+            "stderr": printed });
+        hook(&world, &payload.to_string());
+        all_quote(&client.works("log", json!({ "last": 6 })), &row.tell, &[], "log");
+    }
 }
 
 #[test]

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_refusal_tells_what_the_server_said() {
         check(500, &[], "", "HTTP 500 Internal Server Error");
-        check(502, &[], "<h1>Bad\n  gateway</h1>", "HTTP 502 Bad Gateway: ⟦<h1>Bad gateway</h1>⟧");
+        check(502, &[], "<h1>Bad\n  gateway</h1>", "HTTP 502 Bad Gateway: ⟦‹h1>Bad gateway‹/h1>⟧");
         check(
             400,
             &[],

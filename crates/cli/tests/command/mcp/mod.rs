@@ -7,6 +7,7 @@ mod client;
 mod endings;
 mod failures;
 mod flood;
+mod injection;
 mod killed;
 mod leaving;
 mod load;

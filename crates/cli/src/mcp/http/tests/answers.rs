@@ -106,7 +106,7 @@ async fn a_refusal_is_told_in_the_words_of_the_server() {
 async fn what_is_no_answer_is_said_to_be_none() {
     check(
         |_| status("200 OK\r\nContent-Type: text/html", "<p>Log in\nfirst"),
-        &["1 unanswered: the server answered with text/html, which is no message: ⟦<p>Log in first⟧ [200]"],
+        &["1 unanswered: the server answered with text/html, which is no message: ⟦‹p>Log in first⟧ [200]"],
     )
     .await;
     check(|_| json("{}"), &["1 unanswered: the answer is no message: ⟦{}⟧ [200]"]).await;
