@@ -275,7 +275,9 @@ fn one_frame(frame: &[u8]) {
     let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let was_json = json(frame);
     let _ = mcp::depth(frame);
-    for changed in [mcp::renamed(frame, &name), mcp::rearranged(frame, r#"{"a":1}"#)].into_iter().flatten() {
+    for changed in
+        [mcp::renamed(frame, &name), mcp::with_argument(frame, "a", &json!(1))].into_iter().flatten()
+    {
         assert_eq!(json(&changed).is_ok(), was_json.is_ok(), "{}", String::from_utf8_lossy(&changed));
     }
     if let (Some(renamed), Ok(mut was)) = (mcp::renamed(frame, &name), was_json) {
@@ -291,9 +293,9 @@ fn one_frame(frame: &[u8]) {
             if let Ok(result) = came {
                 let _ = ToolResult::of(result);
                 let addition = Addition { text: "more".to_owned(), structured: Some(("more", json!(1))) };
-                let added = mcp::added(result, &addition);
-                let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
-                assert_eq!(is_json(&added), is_json(result.get()), "{added}");
+                let mut added = frame.to_vec();
+                let _ = mcp::add(&mut added, &name, &addition);
+                assert_eq!(json(&added).is_ok(), json(frame).is_ok(), "{}", String::from_utf8_lossy(&added));
             }
             id
         }

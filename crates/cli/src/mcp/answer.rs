@@ -19,50 +19,72 @@ pub(super) struct Manner {
     pub(super) structure_is_free: bool,
 }
 
-/// The frame of the answer: the server's own, as far as there is one, and what has to be said beside it.
-pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner: Manner) -> Vec<u8> {
-    let own = came.as_deref().map(mcp::read);
-    let renamed = |frame: &[u8]| match mcp::read(frame) {
-        Message::Answer { id: Some(named), .. } if named == *id => None,
-        _ => mcp::renamed(frame, id),
-    };
-    match (own, result.status()) {
-        // What was heard from the server stands, and there is nothing to say to it.
-        (Some(_), Status::Succeeded) if result.note().is_none() => {
-            let frame = came.unwrap_or_default();
-            renamed(&frame).unwrap_or(frame)
+/// What came from the server.
+enum Own {
+    /// A result, and whether it has a structure.
+    Result {
+        is_complete: bool,
+        has_structure: bool,
+    },
+    Error(RpcError),
+    /// Something else, or nothing.
+    Nothing,
+}
+
+impl Own {
+    fn of(came: Option<&[u8]>) -> Own {
+        match came.map(mcp::read) {
+            Some(Message::Answer { came: Ok(own), .. }) => {
+                let own = ToolResult::of(own);
+                Own::Result { is_complete: own.is_complete, has_structure: own.has_structure }
+            }
+            Some(Message::Answer { came: Err(error), .. }) => Own::Error(RpcError::of(error)),
+            Some(_) | None => Own::Nothing,
         }
-        (Some(Message::Answer { came: Ok(own), .. }), Status::Succeeded)
-            if ToolResult::of(own).is_complete =>
-        {
-            let note = result.note().unwrap_or_default().to_owned();
-            within(came.as_deref(), id, &mcp::added(own, &Addition { text: note, structured: None }))
-        }
-        (Some(_), Status::Succeeded) => {
-            let frame = came.unwrap_or_default();
-            renamed(&frame).unwrap_or(frame)
-        }
-        (Some(Message::Answer { came: Ok(own), .. }), _) => {
-            let envelope = envelope(result, true);
-            let has_room = manner.structure_is_free && ToolResult::of(own).has_structure;
-            let structured = has_room.then(|| ("unstuck", envelope.clone()));
-            let added = mcp::added(own, &Addition { text: envelope.to_string(), structured });
-            within(came.as_deref(), id, &added)
-        }
-        (Some(Message::Answer { came: Err(error), .. }), Status::Failed) => {
-            // The protocol's error becomes text for the model here, so it is ours to mark.
-            let error = RpcError::of(error);
-            let words = format!("MCP error {}: {}", error.code, said(&journey::without_code(&error)));
-            ours(id, &[words, envelope(result, true).to_string()], manner)
-        }
-        (_, _) => ours(id, &[envelope(result, false).to_string()], manner),
     }
 }
 
-/// The server's own frame with another result, so that all else in it stays.
-fn within(came: Option<&[u8]>, id: &Id, result: &str) -> Vec<u8> {
-    let own = came.and_then(|frame| mcp::answering(frame, id, result));
-    own.unwrap_or_else(|| mcp::answered(id, result))
+/// The frame of the answer: the server's own, as far as there is one, and what has to be said beside it.
+pub(super) fn frame(id: &Id, came: Option<Vec<u8>>, result: &CallResult, manner: Manner) -> Vec<u8> {
+    let own = Own::of(came.as_deref());
+    match (came, own, result.status()) {
+        // What was heard from the server stands, and there is only a word to say to it.
+        (Some(frame), own, Status::Succeeded) => {
+            let note = result.note().filter(|_| matches!(own, Own::Result { is_complete: true, .. }));
+            match note {
+                Some(note) => with(frame, id, Addition { text: note.to_owned(), structured: None }),
+                None => named(frame, id),
+            }
+        }
+        (Some(frame), Own::Result { has_structure, .. }, _) => {
+            let envelope = envelope(result, true);
+            let has_room = manner.structure_is_free && has_structure;
+            let structured = has_room.then(|| ("unstuck", envelope.clone()));
+            with(frame, id, Addition { text: envelope.to_string(), structured })
+        }
+        (_, Own::Error(error), Status::Failed) => {
+            // The protocol's error becomes text for the model here, so it is ours to mark.
+            let words = format!("MCP error {}: {}", error.code, said(&journey::without_code(&error)));
+            ours(id, &[words, envelope(result, true).to_string()], manner)
+        }
+        (_, _, _) => ours(id, &[envelope(result, false).to_string()], manner),
+    }
+}
+
+/// The server's own frame under the client's name.
+fn named(mut frame: Vec<u8>, id: &Id) -> Vec<u8> {
+    if !matches!(mcp::read(&frame), Message::Answer { id: Some(named), .. } if named == *id) {
+        mcp::rename(&mut frame, id);
+    }
+    frame
+}
+
+/// The same, with something added to its result.
+fn with(mut frame: Vec<u8>, id: &Id, addition: Addition) -> Vec<u8> {
+    match mcp::add(&mut frame, id, &addition) {
+        true => frame,
+        false => named(frame, id),
+    }
 }
 
 /// A result that is all ours.

@@ -182,25 +182,38 @@ async fn write_frames(mut stdin: pipe::Sender, mut outbound: mpsc::UnboundedRece
     let mut together = Vec::new();
     // Each counts until it is written.
     let mut under_way = Vec::new();
-    while let Some(next) = outbound.recv().await {
-        together.clear();
-        together.extend_from_slice(&next.frame);
-        together.push(b'\n');
-        under_way.push(next);
-        while together.len() < TOGETHER
-            && let Ok(next) = outbound.try_recv()
-        {
-            together.extend_from_slice(&next.frame);
+    let mut next = None;
+    loop {
+        let Some(first) = (match next.take() {
+            Some(next) => Some(next),
+            None => outbound.recv().await,
+        }) else {
+            return Wrote::All;
+        };
+        // A large one is written as it is, so that nobody holds it twice.
+        if first.frame.len() > TOGETHER {
+            let written = async {
+                stdin.write_all(&first.frame).await?;
+                stdin.write_all(b"\n").await
+            };
+            if written.await.is_err() {
+                return Wrote::NoMore;
+            }
+            continue;
+        }
+        next = Some(first);
+        while let Some(small) = next.take_if(|next| together.len() + next.frame.len() <= TOGETHER) {
+            together.extend_from_slice(&small.frame);
             together.push(b'\n');
-            under_way.push(next);
+            under_way.push(small);
+            next = outbound.try_recv().ok();
         }
         if stdin.write_all(&together).await.is_err() {
             return Wrote::NoMore;
         }
         under_way.clear();
-        together.shrink_to(TOGETHER);
+        together.clear();
     }
-    Wrote::All
 }
 
 async fn read_frames(

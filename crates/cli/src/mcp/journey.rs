@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -77,7 +78,7 @@ pub(super) struct Journey {
     /// What the client calls it.
     pub(super) id: Id,
     /// The call as it came.
-    frame: Vec<u8>,
+    frame: Bytes,
     /// The tool, as the server calls it.
     tool: String,
     arguments: Option<Value>,
@@ -113,7 +114,7 @@ struct Progress {
 impl Journey {
     pub(super) fn new(
         id: Id,
-        frame: Vec<u8>,
+        frame: Bytes,
         call: mcp::ToolCall,
         place: Place<Delivery>,
         agent: Option<Behind>,
@@ -133,7 +134,7 @@ impl Journey {
         }
     }
 
-    /// The arguments as the toolbox looks at them.
+    /// The arguments as the toolbox looks at them: of very large ones only a part.
     pub(super) fn input(&self) -> Value {
         self.arguments.clone().unwrap_or_else(|| Value::Object(Default::default()))
     }
@@ -163,7 +164,7 @@ impl Journey {
             1 => proxy.board.under_free_name(&self.id, self.frame.clone(), self.has_twin),
             _ => {
                 let name = proxy.board.name();
-                let frame = mcp::renamed(&self.frame, &name).unwrap_or_else(|| self.frame.clone());
+                let frame = mcp::renamed(&self.frame, &name).map_or_else(|| self.frame.clone(), Bytes::from);
                 (name, self.in_session(frame, session))
             }
         };
@@ -238,12 +239,9 @@ impl Journey {
     }
 
     /// The same call, as part of the session that the attempt before has begun.
-    fn in_session(&self, frame: Vec<u8>, session: Option<String>) -> Vec<u8> {
+    fn in_session(&self, frame: Bytes, session: Option<String>) -> Bytes {
         let (Some(field), Some(session)) = (self.session_field(), session) else { return frame };
-        let mut arguments = self.input();
-        let Some(fields) = arguments.as_object_mut() else { return frame };
-        fields.insert(field.to_owned(), session.into());
-        mcp::rearranged(&frame, &arguments.to_string()).unwrap_or(frame)
+        mcp::with_argument(&frame, field, &session.into()).map_or(frame, Bytes::from)
     }
 
     fn session_field(&self) -> Option<&str> {
@@ -267,12 +265,10 @@ fn in_words(error: &RpcError) -> String {
 
 /// What the server says of an error beside its code.
 pub(super) fn without_code(error: &RpcError) -> String {
-    let data = match &error.data {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => format!("\n{text}"),
-        Some(other) => format!("\n{other}"),
-    };
-    format!("{}{data}", error.message)
+    match &error.data {
+        None => error.message.clone(),
+        Some(data) => format!("{}\n{data}", error.message),
+    }
 }
 
 /// A failure, and whether the server may have done the work all the same.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use unstuck::CancellationToken;
 use unstuck_wire::mcp::{Glimpse, Id};
@@ -23,7 +24,8 @@ pub(crate) struct Link {
 /// One frame for the server, without a line end.
 #[derive(Debug)]
 pub(crate) struct Outbound {
-    pub(crate) frame: Vec<u8>,
+    /// Shared with whoever may have to say it again.
+    pub(crate) frame: Bytes,
     /// What it asks; nothing where it is a notification or an answer.
     pub(crate) asks: Option<Asks>,
     /// What is asked in it, where it is a batch.
@@ -33,12 +35,12 @@ pub(crate) struct Outbound {
 }
 
 impl Outbound {
-    pub(crate) fn new(frame: Vec<u8>, asks: Option<Asks>) -> Outbound {
-        Outbound { frame, asks, batch: Vec::new(), _load: None }
+    pub(crate) fn new(frame: impl Into<Bytes>, asks: Option<Asks>) -> Outbound {
+        Outbound { frame: frame.into(), asks, batch: Vec::new(), _load: None }
     }
 
     /// Several messages in one, which ask for these.
-    pub(crate) fn batch(frame: Vec<u8>, batch: Vec<Id>) -> Outbound {
+    pub(crate) fn batch(frame: Bytes, batch: Vec<Id>) -> Outbound {
         Outbound { batch, ..Outbound::new(frame, None) }
     }
 

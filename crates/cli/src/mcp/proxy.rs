@@ -302,7 +302,7 @@ impl Proxy {
 
     /// The client said something.
     fn heed(self: &Arc<Proxy>, frame: Vec<u8>) {
-        match self.board.hear_client(&self.server, frame) {
+        match self.board.hear_client(&self.server, frame.into()) {
             (Heeded::Done, _) => {}
             (Heeded::Unlooked { number, ids }, _) => {
                 if let (Some(limit), false) = (self.terms.limit, ids.is_empty()) {

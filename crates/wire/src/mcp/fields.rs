@@ -7,6 +7,9 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+/// An object with more fields is not read.
+const FIELDS_MAX: usize = 100_000;
+
 /// The fields of an object, in their order. What they hold is not looked at.
 #[derive(Debug)]
 pub struct Fields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
@@ -70,6 +73,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(name) = map.next_key::<Name<'de>>()? {
+                    if fields.len() == FIELDS_MAX {
+                        return Err(serde::de::Error::custom("too many fields"));
+                    }
                     fields.push((name.0, map.next_value()?));
                 }
                 Ok(Fields(fields))

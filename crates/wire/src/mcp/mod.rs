@@ -3,6 +3,7 @@
 //! added here is written here.
 
 mod event_stream;
+mod extract;
 mod fields;
 mod framing;
 mod glimpse;
@@ -26,12 +27,12 @@ pub use glimpse::{Glimpse, Scanner, Sort};
 pub use handshake::{Greeting, Welcome};
 pub use id::Id;
 pub use message::{Message, Part, apart, cancels, read};
-pub use patch::{answering, cancelling, rearranged, renamed};
+pub use patch::{Addition, add, cancelling, rename, renamed, with_argument};
 pub use said::{ErrorCode, answered, cancelled, failed, notified, progress, request};
 pub use session::{session_field, session_in};
 pub use tool_call::ToolCall;
 pub use tool_list::{Hints, ListedTool, ToolList};
-pub use tool_result::{Addition, RpcError, ToolResult, added, is_our_account, tells_failure};
+pub use tool_result::{RpcError, ToolResult, is_our_account, tells_failure};
 
 /// The first revision of the protocol without a handshake.
 pub const FIRST_STATELESS: &str = "2026-07-28";

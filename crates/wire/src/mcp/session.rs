@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::extract::READ_MAX;
+
 /// The words for it, without signs between them.
 const NAMES: [&str; 4] = ["sessionid", "threadid", "conversationid", "chatid"];
 /// The longest name of a field that is looked at.
@@ -18,9 +20,10 @@ pub fn session_field(schema: &Value) -> Option<&str> {
 /// The session that a result tells of under the name of this field: in its structure, or in its words, as JSON or as
 /// `SESSION_ID: abc`.
 pub fn session_in(words: &str, field: &str) -> Option<String> {
-    match serde_json::from_str::<Value>(words) {
-        Ok(json) => in_value(&json, field),
-        Err(_) => words.lines().find_map(|line| in_line(line, field)),
+    let json = (words.len() <= READ_MAX).then(|| serde_json::from_str::<Value>(words).ok()).flatten();
+    match json {
+        Some(json) => in_value(&json, field),
+        None => words.lines().find_map(|line| in_line(line, field)),
     }
 }
 

@@ -110,11 +110,10 @@ fn a_frame_under_another_name_is_otherwise_the_same() {
     check(r#"{"params":{"id":5},"id":"é"}"#, Some(r#"{"params":{"id":5},"id":"n"}"#));
     check("{}", None);
     let call = r#"{"id":1,"params":{"name":"x", "arguments" : {"a":1}, "z":2}}"#;
-    let other = rearranged(call.as_bytes(), r#"{"b":2}"#).unwrap();
-    assert_eq!(
-        String::from_utf8(other).unwrap(),
-        r#"{"id":1,"params":{"name":"x", "arguments" : {"b":2}, "z":2}}"#
-    );
+    let with = |name| String::from_utf8(with_argument(call.as_bytes(), name, &json!("x")).unwrap()).unwrap();
+    assert_eq!(with("a"), r#"{"id":1,"params":{"name":"x", "arguments" : {"a":"x"}, "z":2}}"#);
+    assert_eq!(with("b"), r#"{"id":1,"params":{"name":"x", "arguments" : {"a":1,"b":"x"}, "z":2}}"#);
+    assert_eq!(with_argument(br#"{"id":1,"params":{"arguments":7}}"#, "b", &json!("x")), None);
 }
 
 #[test]
@@ -144,8 +143,9 @@ fn the_result_of_a_call_is_read_for_its_words() {
 fn what_is_added_to_a_result_leaves_the_rest_as_it_came() {
     let check = |result: &str, structured: bool, expected: &str| {
         let structured = structured.then(|| ("unstuck", json!({ "ok": false })));
-        let shown = added(&raw(result), &Addition { text: "why".to_owned(), structured });
-        assert_eq!(shown, expected);
+        let mut frame = format!(r#"{{"id":1, "result":{result} }}"#).into_bytes();
+        assert!(add(&mut frame, &Id::text("n"), &Addition { text: "why".to_owned(), structured }));
+        assert_eq!(String::from_utf8(frame).unwrap(), format!(r#"{{"id":"n", "result":{expected} }}"#));
     };
     let block = r#"{"type":"text","text":"why"}"#;
     check(r#"{"content":[],"isError":true}"#, false, &format!(r#"{{"content":[{block}],"isError":true}}"#));
@@ -153,7 +153,7 @@ fn what_is_added_to_a_result_leaves_the_rest_as_it_came() {
         r#"{ "vendor" : 1.0 , "content":[ {"type":"text","text":"x","y":1e3} ], "structuredContent":{"a" : 1} }"#,
         true,
         &format!(
-            r#"{{"vendor":1.0,"content":[ {{"type":"text","text":"x","y":1e3}},{block}],"structuredContent":{{"a" : 1,"unstuck":{{"ok":false}}}}}}"#
+            r#"{{ "vendor" : 1.0 , "content":[ {{"type":"text","text":"x","y":1e3}},{block}], "structuredContent":{{"a" : 1,"unstuck":{{"ok":false}}}} }}"#
         ),
     );
     check(r#"{"isError":true}"#, true, &format!(r#"{{"isError":true,"content":[{block}]}}"#));

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::extract;
 use super::fields::Fields;
 
 /// A call of a tool.
@@ -10,7 +11,7 @@ use super::fields::Fields;
 pub struct ToolCall {
     /// The tool, as the server calls it.
     pub tool: String,
-    /// Its arguments; nothing where there are none, which is not the same as none at all inside.
+    /// Its arguments, or what is kept of very large ones; nothing where there are none, which is not the same as none inside.
     pub arguments: Option<Value>,
     /// The JSON text of the name under which the client wants to hear of progress.
     pub progress_token: Option<String>,
@@ -21,7 +22,7 @@ impl ToolCall {
     pub fn of(params: &RawValue) -> Option<ToolCall> {
         let fields = Fields::of(params)?;
         let arguments = match fields.get("arguments") {
-            Some(arguments) => Some(serde_json::from_str(arguments.get()).ok()?),
+            Some(arguments) => Some(extract::value(arguments)?),
             None => None,
         };
         let meta = fields.get("_meta").and_then(Fields::of);

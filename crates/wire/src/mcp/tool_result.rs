@@ -1,15 +1,15 @@
 //! What came of the call of a tool, and how something is said with it.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::extract::{self, READ_MAX};
 use super::fields::Fields;
-
-/// A result that is larger is not read for its words, but taken as it stands.
-const READ_MAX: usize = 1024 * 1024;
 
 /// What came of the call of a tool, as far as it is looked at.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct ToolResult<'a> {
     pub is_error: bool,
     /// Did the server send a result in a structure of its own?
     pub has_structure: bool,
-    /// What it says, in words. Of a very large one that was no failure: its JSON.
+    /// What it says, in words. Of a very large one that was no failure: how its JSON begins and ends.
     pub words: Cow<'a, str>,
     /// Where there is more than words, such as images and structures: a number that stands for all of it.
     pub more: Option<String>,
@@ -48,7 +48,7 @@ pub fn is_our_account(line: &[u8]) -> bool {
 #[derive(Deserialize)]
 struct WireBlock<'a> {
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<&'a RawValue>,
     #[serde(borrow)]
     resource: Option<WireResource<'a>>,
 }
@@ -56,7 +56,13 @@ struct WireBlock<'a> {
 #[derive(Deserialize)]
 struct WireResource<'a> {
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<&'a RawValue>,
+}
+
+impl<'a> WireBlock<'a> {
+    fn text(self) -> Option<Cow<'a, str>> {
+        extract::string(self.text.or(self.resource.and_then(|resource| resource.text))?.get())
+    }
 }
 
 impl<'a> ToolResult<'a> {
@@ -67,18 +73,18 @@ impl<'a> ToolResult<'a> {
                 is_complete: true,
                 is_error: false,
                 has_structure: false,
-                words: Cow::Borrowed(result.get()),
-                more: None,
+                words: extract::ends(result.get()),
+                more: (result.get().len() > READ_MAX).then(|| extract::digest(result.get())),
             };
         };
         let is_error = fields.truth("isError") == Some(true);
         let structure = fields.get("structuredContent").filter(|structure| structure.get() != "null");
         let (words, is_all_words) = match result.get().len() > READ_MAX && !is_error {
-            true => (Cow::Borrowed(result.get()), true),
+            true => (extract::ends(result.get()), false),
             false => fields.get("content").map(in_words).unwrap_or((Cow::default(), true)),
         };
         let (words, is_all_words) = match (words.trim().is_empty(), structure) {
-            (true, Some(structure)) => (Cow::Borrowed(structure.get()), is_all_words),
+            (true, Some(structure)) => (extract::ends(structure.get()), is_all_words),
             (false, Some(_)) => (words, false),
             (true | false, None) => (words, is_all_words),
         };
@@ -89,28 +95,51 @@ impl<'a> ToolResult<'a> {
             is_error,
             has_structure: structure.is_some_and(|structure| structure.get().starts_with('{')),
             words,
-            more: (!is_all_words).then(|| digest(result)),
+            more: (!is_all_words).then(|| extract::digest(result.get())),
         }
     }
 }
 
-fn digest(result: &RawValue) -> String {
-    blake3::hash(result.get().as_bytes()).to_hex().chars().take(16).collect()
+/// The texts of a content, one after the other, and whether there is nothing else in it. Of very much the rest is not read.
+fn in_words(content: &RawValue) -> (Cow<'_, str>, bool) {
+    let mut found = Texts { texts: Vec::new(), is_all: true };
+    let _what_is_no_list_has_no_texts =
+        serde_json::Deserializer::from_str(content.get()).deserialize_seq(&mut found);
+    match <[_; 1]>::try_from(found.texts) {
+        Ok([only]) => (only, found.is_all),
+        Err(texts) => (Cow::Owned(texts.join("\n")), found.is_all),
+    }
 }
 
-/// The texts of a content, one after the other, and whether there is nothing else in it.
-fn in_words(content: &RawValue) -> (Cow<'_, str>, bool) {
-    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
-    let all = blocks.len();
-    let texts = blocks.into_iter().filter_map(|block| {
-        let block: WireBlock<'_> = serde_json::from_str(block.get()).ok()?;
-        block.text.or(block.resource.and_then(|resource| resource.text))
-    });
-    let texts: Vec<Cow<'_, str>> = texts.collect();
-    let is_all = texts.len() == all;
-    match <[_; 1]>::try_from(texts) {
-        Ok([only]) => (only, is_all),
-        Err(texts) => (Cow::Owned(texts.join("\n")), is_all),
+/// Collects the texts of a content.
+struct Texts<'a> {
+    texts: Vec<Cow<'a, str>>,
+    is_all: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Texts<'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of blocks")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<(), A::Error> {
+        let mut room = READ_MAX;
+        while let Some(block) = blocks.next_element::<&RawValue>()? {
+            let text = serde_json::from_str::<WireBlock<'_>>(block.get()).ok().and_then(WireBlock::text);
+            match text.filter(|text| text.len() <= room) {
+                Some(text) => {
+                    room -= text.len();
+                    self.is_all &= block.get().len() <= READ_MAX;
+                    self.texts.push(text);
+                }
+                None => self.is_all = false,
+            }
+            // Each takes some room by itself.
+            room = room.saturating_sub(64);
+        }
+        Ok(())
     }
 }
 
@@ -121,8 +150,8 @@ pub struct RpcError {
     pub code: i64,
     /// Its words.
     pub message: String,
-    /// What else it says.
-    pub data: Option<Value>,
+    /// What else it says: a text, or its JSON.
+    pub data: Option<String>,
 }
 
 impl RpcError {
@@ -132,12 +161,11 @@ impl RpcError {
         let field = |name| fields.as_ref().and_then(|fields| fields.get(name));
         RpcError {
             code: field("code").and_then(|code| code.get().parse().ok()).unwrap_or(0),
-            message: fields
-                .as_ref()
-                .and_then(|fields| fields.text("message"))
-                .map(Into::into)
-                .unwrap_or_default(),
-            data: field("data").and_then(|data| serde_json::from_str(data.get()).ok()),
+            message: field("message").and_then(|text| extract::string(text.get())).unwrap_or_default().into(),
+            data: field("data").filter(|data| data.get() != "null").map(|data| {
+                let text = extract::string(data.get()).unwrap_or_else(|| extract::ends(data.get()));
+                text.into_owned()
+            }),
         }
     }
 
@@ -150,56 +178,4 @@ impl RpcError {
             _ => true,
         }
     }
-}
-
-/// What is said with a result.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Addition {
-    /// As a text of its own, the last one.
-    pub text: String,
-    /// As a field of the server's own structure, where that is free to have more fields.
-    pub structured: Option<(&'static str, Value)>,
-}
-
-/// The JSON text of a result with something added; all that was there stays as it came.
-pub fn added(result: &RawValue, addition: &Addition) -> String {
-    let Some(fields) = Fields::of(result) else { return result.get().to_owned() };
-    let block = serde_json::json!({ "type": "text", "text": addition.text }).to_string();
-    let mut out = String::with_capacity(result.get().len() + block.len() * 2);
-    let mut has_content = false;
-    out.push('{');
-    for (name, value) in &fields.0 {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        out.push_str(&Value::from(&**name).to_string());
-        out.push(':');
-        match (&**name, &addition.structured) {
-            ("content", _) => {
-                has_content = true;
-                let list = value.get().strip_prefix('[').map_or("[]", |_| value.get());
-                out.push_str(&with_last(list, ']', &block));
-            }
-            ("structuredContent", Some((field, more))) if value.get().starts_with('{') => {
-                let field = format!("{}:{more}", Value::from(*field));
-                out.push_str(&with_last(value.get(), '}', &field));
-            }
-            _ => out.push_str(value.get()),
-        }
-    }
-    if !has_content {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        out.push_str(&format!("\"content\":[{block}]"));
-    }
-    out.push('}');
-    out
-}
-
-/// A list or an object with one more at its end.
-fn with_last(json: &str, bracket: char, more: &str) -> String {
-    let open = json.strip_suffix(bracket).unwrap_or(json).trim_end();
-    let between = if open.len() > 1 { "," } else { "" };
-    format!("{open}{between}{more}{bracket}")
 }

@@ -149,14 +149,7 @@ fn send_out(
     let is_call = method == Some(CALL);
     let stateless = line.speaks(&said, waits_for == Awaited::Version);
     let (frame, asks) = (out.frame, out.asks.map(|asks| asks.id));
-    let carried = Carried {
-        frame: frame.into(),
-        said,
-        number,
-        left: Default::default(),
-        turn: Some(turns.next()),
-        passed,
-    };
+    let carried = Carried { frame, said, number, left: Default::default(), turn: Some(turns.next()), passed };
     match asks {
         Some(id) => {
             let left = carried.left.clone();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use bytes::Bytes;
 use serde_json::value::RawValue;
-use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Greeting, Id, Message, Part, Sort, ToolCall};
+use unstuck_wire::mcp::{self, ErrorCode, Fields, Glimpse, Greeting, Id, Message, Part, Sort, ToolCall};
 
 use super::presence::Handshake;
 use super::{
@@ -27,7 +27,7 @@ enum TakenBack {
 
 impl Switchboard {
     /// The client said something. Calls of tools are left to whoever asks; all else is passed on in its order.
-    pub(in crate::mcp) fn hear_client(&self, server: &Lane<Delivery>, frame: Vec<u8>) -> (Heeded, Vec<u8>) {
+    pub(in crate::mcp) fn hear_client(&self, server: &Lane<Delivery>, frame: Bytes) -> (Heeded, Bytes) {
         if mcp::depth(&frame) > DEEPEST {
             let words = format!("the message is {}", too_deep());
             Glimpse::all(&frame).iter().for_each(|glimpse| self.refuse_client(glimpse, &words));
@@ -57,7 +57,7 @@ impl Switchboard {
                 let frame = match &*method {
                     "notifications/cancelled" => match self.cancel(params, &frame, server) {
                         TakenBack::AsNamed => frame,
-                        TakenBack::Known(id) => mcp::cancelling(&frame, &id).unwrap_or(frame),
+                        TakenBack::Known(id) => mcp::cancelling(&frame, &id).map_or(frame, Bytes::from),
                         TakenBack::Nothing => return (Heeded::Done, frame),
                     },
                     "notifications/initialized" => {
@@ -72,7 +72,7 @@ impl Switchboard {
                 let frame = match id {
                     None => Some(frame),
                     Some(name) => match self.lock().questions.answer(&name) {
-                        Some(servers) if servers != name => mcp::renamed(&frame, &servers),
+                        Some(servers) if servers != name => mcp::renamed(&frame, &servers).map(Bytes::from),
                         Some(_) => Some(frame),
                         // A server that was started again has not asked what the one before did.
                         None => None,
@@ -117,7 +117,7 @@ impl Switchboard {
                 drop(state);
                 lost.into_iter().for_each(|(waiting, why)| self.lose(waiting, why));
                 server.push(Delivery { outbound: Outbound::batch(frame, asked), waiting: None });
-                return (Heeded::Unlooked { number, ids }, Vec::new());
+                return (Heeded::Unlooked { number, ids }, Bytes::new());
             }
             Message::Other | Message::Broken => {
                 // The server may read it all the same.
@@ -131,15 +131,15 @@ impl Switchboard {
                     let words = format!("{} (unstuck)", why.words);
                     let refused = |id| mcp::failed(Some(id), ErrorCode::ServerGone, &words, None);
                     ids.iter().for_each(|id| self.out.push(refused(id)));
-                    return (Heeded::Done, Vec::new());
+                    return (Heeded::Done, Bytes::new());
                 }
                 ids.iter().for_each(|id| state.note_unread(id.clone()));
                 drop(state);
                 server.push(Delivery { outbound: Outbound::new(frame, None), waiting: None });
-                return (Heeded::Unlooked { number, ids }, Vec::new());
+                return (Heeded::Unlooked { number, ids }, Bytes::new());
             }
         }
-        (Heeded::Done, Vec::new())
+        (Heeded::Done, Bytes::new())
     }
 
     /// Requests that were passed on without a look have had their time. Those that are not answered are told so.
@@ -258,16 +258,9 @@ impl Switchboard {
             }
             _ => {}
         }
-        let cursor = |params: Value| params.get("cursor")?.as_str().map(str::to_owned);
-        let page =
-            params.filter(|_| method == "tools/list").and_then(|params| serde_json::from_str(params).ok());
-        ClientRequest {
-            id: id.clone(),
-            method: method.to_owned(),
-            page: page.and_then(cursor),
-            again: None,
-            batch: None,
-        }
+        let page = params.filter(|_| method == "tools/list").and_then(Fields::read);
+        let page = page.and_then(|params| Some(params.text("cursor")?.into_owned()));
+        ClientRequest { id: id.clone(), method: method.to_owned(), page, again: None, batch: None }
     }
 
     fn note_greeting(&self, params: Option<&RawValue>) {
@@ -319,9 +312,8 @@ fn only_asks(method: &str) -> bool {
 
 /// The tool, prompt or resource that a request is about.
 fn named(params: &RawValue) -> Option<String> {
-    let params: Value = serde_json::from_str(params.get()).ok()?;
-    let name = params.get("name").or_else(|| params.get("uri"))?;
-    name.as_str().map(str::to_owned)
+    let params = Fields::of(params)?;
+    Some(params.text("name").or_else(|| params.text("uri"))?.into_owned())
 }
 
 fn raw(json: Option<&str>) -> Option<&RawValue> {

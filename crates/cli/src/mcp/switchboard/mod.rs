@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 use unstuck::CancellationToken;
 use unstuck_wire::mcp::{self, Greeting, Id, ToolCall};
@@ -58,7 +59,7 @@ pub(super) struct ClientRequest {
     /// Where the page of a list begins that it asks for; nothing for the first one.
     page: Option<String>,
     /// The frame, where it only asks and may be asked again.
-    again: Option<Vec<u8>>,
+    again: Option<Bytes>,
     /// The number of the batch that it came in.
     batch: Option<u64>,
 }
@@ -314,7 +315,7 @@ impl Switchboard {
     }
 
     /// The same frame, under a name that no other request has that is under way.
-    pub(super) fn under_free_name(&self, id: &Id, frame: Vec<u8>, has_twin: bool) -> (Id, Vec<u8>) {
+    pub(super) fn under_free_name(&self, id: &Id, frame: Bytes, has_twin: bool) -> (Id, Bytes) {
         let is_free = {
             let state = self.lock();
             // An answer to one that was taken back, or that nobody could read, may still come.
@@ -324,14 +325,9 @@ impl Switchboard {
         if is_free {
             return (id.clone(), frame);
         }
-        self.renamed(id, frame)
-    }
-
-    /// The same frame under a name of ours.
-    fn renamed(&self, id: &Id, frame: Vec<u8>) -> (Id, Vec<u8>) {
         let name = self.name();
         match mcp::renamed(&frame, &name) {
-            Some(renamed) => (name, renamed),
+            Some(renamed) => (name, renamed.into()),
             None => (id.clone(), frame),
         }
     }

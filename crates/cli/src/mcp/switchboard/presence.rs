@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use unstuck_wire::mcp::{self, ErrorCode, Id};
 
@@ -29,7 +30,7 @@ pub(in crate::mcp) struct Handshake {
     pub(in crate::mcp) initialize: Option<String>,
     pub(in crate::mcp) is_answered: bool,
     /// The frame of `notifications/initialized`.
-    pub(in crate::mcp) initialized: Option<Vec<u8>>,
+    pub(in crate::mcp) initialized: Option<Bytes>,
     /// Requests that change what the server does by itself: the level of its log, and what it tells changes of.
     pub(in crate::mcp) wishes: Vec<Wish>,
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
-use serde_json::Value;
 use serde_json::value::RawValue;
-use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Message, Part, Sort, ToolList, Welcome};
+use unstuck_wire::mcp::{self, ErrorCode, Fields, Glimpse, Id, Message, Part, Sort, ToolList, Welcome};
 
 use super::presence::Presence;
 use super::{Came, ClientRequest, DEEPEST, Switchboard, Waiting, too_deep};
@@ -24,7 +23,7 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 impl Switchboard {
     /// The server said something.
     pub(in crate::mcp) fn hear_server(self: &Arc<Switchboard>, heard: Inbound) {
-        let (frame, load) = heard.apart();
+        let (mut frame, load) = heard.apart();
         self.lock().heard += 1;
         if mcp::depth(&frame) > DEEPEST {
             Glimpse::all(&frame).iter().for_each(|glimpse| self.refuse_server(glimpse, &too_deep()));
@@ -60,9 +59,11 @@ impl Switchboard {
                         if let Ok(result) = came {
                             self.learn(&request, result);
                         }
-                        let renamed = (request.id != id).then(|| mcp::renamed(&frame, &request.id)).flatten();
+                        if request.id != id {
+                            mcp::rename(&mut frame, &request.id);
+                        }
                         self.lock().in_flight.remove(&request.id);
-                        self.out.push((renamed.unwrap_or(frame), load));
+                        self.out.push((frame, load));
                         self.answered.notify_waiters();
                     }
                     Waiting::Us(tell) => {
@@ -77,10 +78,13 @@ impl Switchboard {
             }
             Message::Request { id, .. } => {
                 let is_free = self.lock().questions.is_free(&id);
-                let (name, frame) = match is_free {
-                    true => (id.clone(), frame),
-                    false => self.renamed(&id, frame),
-                };
+                let mut name = id.clone();
+                if !is_free {
+                    let ours = self.name();
+                    if mcp::rename(&mut frame, &ours) {
+                        name = ours;
+                    }
+                }
                 self.lock().questions.ask(name, id);
                 self.out.push((frame, load));
             }
@@ -292,12 +296,13 @@ impl Switchboard {
 
     /// Is this progress none, because we have told of more already?
     fn goes_back(&self, params: Option<&str>) -> bool {
-        let Some(params) = params.and_then(|params| serde_json::from_str::<Value>(params).ok()) else {
+        let Some(params) = params.and_then(Fields::read) else { return false };
+        let Some(token) = params.get("progressToken").map(|token| token.get().to_owned()) else {
             return false;
         };
-        let Some(token) = params.get("progressToken").map(Value::to_string) else { return false };
+        let progress = params.get("progress").and_then(|progress| progress.get().parse().ok());
         let mut state = self.lock();
-        match (state.progress.get_mut(&token), params.get("progress").and_then(Value::as_f64)) {
+        match (state.progress.get_mut(&token), progress) {
             (Some(progress), Some(now)) if progress.is_ours && now <= progress.last => true,
             (Some(progress), Some(now)) => {
                 progress.last = now;

@@ -8,6 +8,8 @@ mod endings;
 mod failures;
 mod flood;
 mod injection;
+#[cfg(target_os = "linux")]
+mod footprint;
 mod killed;
 mod leaving;
 mod load;
