@@ -1,7 +1,7 @@
 //! Which fixes are told without a person: whatever is added to a fix never makes it look safer, and what is told is names.
 
-use unstuck_judge::Lang;
 use unstuck_judge::lesson::{Caution, Change, Deed, Fix, words};
+use unstuck_judge::{Lang, quote};
 
 use crate::case::SEPARATOR;
 
@@ -68,18 +68,27 @@ pub fn cautions(data: &[u8]) {
     }
 }
 
-/// Nothing that a model could take for another voice: no control or invisible character, no end of the quotation.
+/// Nothing that a model could take for another voice: no control or invisible character, and every word from outside is a name
+/// between backticks or stands between brackets that it cannot close.
 fn is_told_in_names(fix: &Fix) {
     for lang in [Lang::En, Lang::Zh] {
         let told = words::how(fix, lang);
-        let is_hidden = |sign: char| {
-            sign.is_control()
-                || matches!(sign, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-                || matches!(sign, '\u{feff}' | '\u{fff0}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}' | '⟦' | '⟧')
-        };
-        assert!(!told.contains(is_hidden), "{told:?}");
+        assert!(!told.contains(|sign: char| sign.is_control() || quote::is_hidden(sign)), "{told:?}");
+        let (ours, quoted) = outside_brackets(&told);
+        assert!(!ours.contains(['⟦', '⟧']) && !ours.contains("$(") && !ours.contains("${"), "{told:?}");
         let quotations = fix.deeds.len() + 2 * fix.change.iter().count();
-        assert_eq!(told.matches('`').count(), 2 * quotations, "{told:?}");
-        assert!(!told.contains("$(") && !told.contains("${"), "{told:?}");
+        assert_eq!(ours.matches('`').count() + 2 * quoted, 2 * quotations, "{told:?}");
     }
+}
+
+/// What stands outside of brackets, and how many of them there are.
+fn outside_brackets(told: &str) -> (String, usize) {
+    let (mut ours, mut rest, mut quoted) = (String::new(), told, 0);
+    while let Some((before, behind)) = rest.split_once('⟦') {
+        let Some((_, behind)) = behind.split_once('⟧') else { break };
+        ours += before;
+        quoted += 1;
+        rest = behind;
+    }
+    (ours + rest, quoted)
 }

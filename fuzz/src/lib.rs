@@ -22,6 +22,7 @@ use std::sync::LazyLock;
 
 use case::Case;
 pub use cautions::cautions;
+pub use planted::planted;
 pub use safe::safe;
 pub use schema::schema;
 use serde_json::{Map, Value, json};
@@ -41,7 +42,7 @@ use unstuck_wire::{failure, recorded};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("diagnose", diagnose),
     ("fingerprints", fingerprints),
     ("shell", shell),
@@ -55,6 +56,7 @@ pub const TARGETS: [Target; 13] = [
     ("settings", settings),
     ("safe", safe),
     ("schema", schema),
+    ("planted", planted),
 ];
 
 /// A regular expression is made when it is first needed; making it anew for each input would be all that is measured.

@@ -3,6 +3,7 @@
 //! The files in `corpus/secrets` say how secrets are made and hold none, so that no scanner takes the repository for a leak.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::{fs, io};
 
 use unstuck_wire::clean::Cleaner;
@@ -280,4 +281,43 @@ fn letters(text: &str, size: usize, alphabet: &str) -> String {
         char::from(alphabet.as_bytes()[value])
     };
     bits.chunks(size).map(letter).collect()
+}
+
+/// Surroundings that the fuzzer writes: in the codes of terminals and of languages, any of it may be part of a secret.
+const NOISE: usize = 2_000;
+
+/// A token of a known shape, wherever it stands and however the text is cut, is never kept; what is harmless is the same when
+/// it is cleaned again.
+///
+/// The first bytes choose the shape, the surroundings, the bounds and the chance by which the token is made; the rest is what
+/// stands before and behind.
+pub fn planted(data: &[u8]) {
+    static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::own);
+    static SHAPES: LazyLock<Vec<&str>> = LazyLock::new(|| CORPUS.shapes().map(|(_, shape)| shape).collect());
+    let Some((head, noise)) = data.split_at_checked(8) else { return };
+    let [a, b, carrier, head_length, tail_length, seeds @ ..] = head else { return };
+    let shape = SHAPES[usize::from(u16::from_be_bytes([*a, *b])) % SHAPES.len()];
+    let carrier = CARRIERS[usize::from(*carrier) % CARRIERS.len()];
+    let mut roll = Roll(seeds.iter().fold(1, |seed, byte| seed << 8 | u64::from(*byte)));
+    let secret = Secret::of_shape(shape, &mut roll);
+    let noise = String::from_utf8_lossy(&noise[..noise.len().min(NOISE)]);
+    let (before, behind) = noise.split_at(noise.floor_char_boundary(noise.len() / 2));
+    // The noise may hold what the token holds by chance only where the fuzzer copies it.
+    if secret.kept_in(noise.as_bytes()).is_some() {
+        return;
+    }
+    let text = format!("{before}\n{}\n{behind}", carrier.replace('§', &secret.text));
+    let cleaner = Cleaner::new(Some("/home/ann"), []);
+    let bounds = [*head_length, *tail_length].map(usize::from);
+    let output = cleaner.output(text.as_bytes(), bounds[0] * 4, bounds[1] * 4);
+    let kept = [
+        ("redact", redact(&text).into_owned()),
+        ("line", cleaner.line(&text, bounds[0] * 4).into_string()),
+        ("text", cleaner.text(&text, bounds[1] * 4).into_string()),
+        ("output", format!("{}\n{}", &*output.head, &*output.tail)),
+        ("json", cleaner.json(&serde_json::json!({ "output": text }), 4096).into_string()),
+    ];
+    for (door, clean) in kept {
+        assert!(secret.kept_in(clean.as_bytes()).is_none(), "{door} keeps {:?} in {clean:?}", secret.text);
+    }
 }

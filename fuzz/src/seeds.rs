@@ -68,6 +68,7 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
         let part = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
         let exit = row["exit_code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
         let command = part("command");
+        let planted = of_planted(&command, &part("stderr"), &part("text"));
         let diagnose = Case::encode(exit, &command, &part("stdout"), &part("stderr"), &part("text"));
         [
             Seed { target: "fingerprints", bytes: diagnose.clone() },
@@ -78,12 +79,19 @@ fn of_corpus(lines: &str) -> Vec<Seed> {
                 target: "clean",
                 bytes: [part("stdout"), part("stderr"), part("text")].concat().into_bytes(),
             },
+            Seed { target: "planted", bytes: planted },
             Seed { target: "events", bytes: of_event(line) },
             Seed { target: "frames", bytes: of_frames(&part("text"), line) },
             Seed { target: "wire", bytes: line.into() },
         ]
     };
     rows.flat_map(of_row).collect()
+}
+
+/// Real output around a token; its command chooses the token.
+fn of_planted(command: &str, stderr: &str, text: &str) -> Vec<u8> {
+    let sum = command.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    [&sum.to_be_bytes()[..], stderr.as_bytes(), text.as_bytes()].concat()
 }
 
 /// Frames with a text and a line in them, after the size of the pieces.

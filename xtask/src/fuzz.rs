@@ -3,9 +3,11 @@
 //! This is libFuzzer, guided by coverage, on the stable toolchain: the compiler's coverage pass is reached through flags
 //! that stable knows. Only the address sanitizer would need nightly, and the code under test has no `unsafe`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use lexopt::prelude::*;
 
@@ -20,12 +22,18 @@ const SECONDS_PER_INPUT: u32 = 10;
 const MEGABYTES: u32 = 512;
 
 /// `cargo xtask fuzz`.
+///
+/// What a run learns lies in a folder outside of git (`target/fuzz/corpus`, or `--corpus`), and the next one goes on from it.
 pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     let mut seconds: u64 = 30;
     let mut wanted: Vec<String> = Vec::new();
+    let mut corpus = None;
+    let mut hours = None;
     while let Some(arg) = args.next()? {
         match arg {
             Long("seconds") => seconds = args.value()?.parse()?,
+            Long("hours") => hours = Some(args.value()?.parse::<f64>()?),
+            Long("corpus") => corpus = Some(PathBuf::from(args.value()?)),
             Value(target) => wanted.push(target.string()?),
             other => return Err(other.unexpected().into()),
         }
@@ -36,6 +44,12 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     let chosen = if wanted.is_empty() { known } else { wanted };
     let workshop = workshop()?;
+    let corpus = corpus.unwrap_or_else(|| workshop.join("corpus"));
+    // Hours are shared: all targets take turns, a while each, so that none waits for the last hour.
+    let (rounds, seconds) = match hours {
+        None => (1, seconds),
+        Some(hours) => turns(hours, chosen.len()),
+    };
     let built = build(&chosen, &workshop)?;
     let seeds = workshop.join("seeds");
     let [writer] = &project::build(&["--package", "unstuck-fuzz", "--bin", "seeds"])?[..] else {
@@ -44,18 +58,35 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if !Command::new(writer).arg(project::root()).arg(&seeds).status()?.success() {
         return Err("the seeds could not be written".into());
     }
-    let mut broken = Vec::new();
-    for (target, binary) in chosen.iter().zip(&built) {
-        let story = fuzz(target, binary, &workshop, seconds)?;
-        println!("{target:<14}{story}");
-        if let Story::Broke { .. } = story {
-            broken.push(&**target);
+    let mut broken = BTreeSet::new();
+    for round in 1..=rounds {
+        for (target, binary) in chosen.iter().zip(&built) {
+            if broken.contains(target) {
+                continue;
+            }
+            let story =
+                fuzz(target, binary, &workshop.join("seeds").join(target), &corpus.join(target), seconds)?;
+            let round = if rounds > 1 { format!("{round}/{rounds}  ") } else { String::new() };
+            println!("{round}{target:<14}{story}");
+            if let Story::Broke { .. } = story {
+                broken.insert(target.clone());
+            }
         }
     }
+    let broken: Vec<String> = broken.into_iter().collect();
     match broken.is_empty() {
         true => Ok(()),
         false => Err(format!("broken: {}", broken.join(", ")).into()),
     }
+}
+
+/// How often each of so many targets has its turn within these hours, and for how many seconds.
+fn turns(hours: f64, targets: usize) -> (u64, u64) {
+    const TURN: u64 = 600;
+    let each =
+        Duration::try_from_secs_f64(hours * 3600.0).unwrap_or_default().as_secs() / targets.max(1) as u64;
+    let rounds = each.div_ceil(TURN).max(1);
+    (rounds, (each / rounds).max(1))
 }
 
 /// The targets are the files in `fuzz/targets`.
@@ -110,14 +141,14 @@ impl std::fmt::Display for Story {
     }
 }
 
-fn fuzz(target: &str, binary: &Path, workshop: &Path, seconds: u64) -> Result<Story, Fault> {
+fn fuzz(target: &str, binary: &Path, seeds: &Path, learned: &Path, seconds: u64) -> Result<Story, Fault> {
     let found = project::root().join("fuzz/found");
     let before = inputs(&found, target)?;
-    let learned = workshop.join("corpus").join(target);
-    fs::create_dir_all(&learned)?;
+    fs::create_dir_all(learned)?;
+    fs::create_dir_all(seeds)?;
     let output = Command::new(binary)
-        .arg(&learned)
-        .arg(workshop.join("seeds").join(target))
+        .arg(learned)
+        .arg(seeds)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-timeout={SECONDS_PER_INPUT}"))
         .arg(format!("-rss_limit_mb={MEGABYTES}"))
@@ -151,4 +182,17 @@ fn inputs(found: &Path, target: &str) -> Result<Vec<PathBuf>, Fault> {
     let mine =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(target));
     Ok(files.filter(mine).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_are_shared_in_turns_of_ten_minutes() {
+        assert_eq!(turns(14.0, 14), (6, 600));
+        assert_eq!(turns(0.5, 14), (1, 128));
+        assert_eq!(turns(1.0, 1), (6, 600));
+        assert_eq!(turns(0.0, 14), (1, 1));
+    }
 }

@@ -47,8 +47,9 @@ cargo xtask bench run [--quick] [--big] [--binary FILE] [--write]
 cargo xtask bench sdk [--quick] [--write]
 cargo xtask bench vault [--quick | --big] [--image] [--binary FILE] [--write]
                                       how fast it is, beside others in the same run
-cargo xtask fuzz [--seconds N] [TARGET]...
-                                      throw garbage at it, a while for each target
+cargo xtask fuzz [--seconds N | --hours N] [--corpus DIR] [TARGET]...
+                                      throw garbage at it: seconds for each target, or hours for all in turns; goes on
+                                      from what earlier runs learned
 cargo xtask faults [--full] [--seed N] [--only sweep|chaos|disk|secrets] [--binary FILE]
                                       kill it and fail its file system calls, one after another; plant secrets
 cargo xtask faults vault [--short] [--every N] [--cases N] [--seed N] [--only sweep|mischief|disk|crowd]
