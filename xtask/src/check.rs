@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
 
-use crate::advisories::{self, Advice};
+use crate::supply::{self, Advice};
 use crate::{Fault, accept, e2e, faults, generate, honest, licences, load, mcp, project, score};
 
 /// One thing that must hold.
@@ -66,6 +66,24 @@ const STEPS: [Step; 12] = [
     Step { name: "faults", run: || faults::check().map(Held::from) },
 ];
 
+/// What a few minutes show while somebody works: no test that starts the program, no release build.
+const QUICK: [Step; 5] = [
+    Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
+    Step { name: "generated pages", run: || generate::check().map(Held::from) },
+    Step {
+        name: "clippy",
+        run: || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
+    },
+    Step {
+        name: "unit tests",
+        run: || cargo(&["test", "--quiet", "--locked", "--workspace", "--lib", "--bins"], &[]),
+    },
+    Step {
+        name: "corpora",
+        run: || cargo(&["test", "--quiet", "--locked", "--package", "unstuck-fuzz"], &[]),
+    },
+];
+
 /// Real servers and real agents: several hundred megabytes once, and minutes.
 const OTHERS: [Step; 2] = [
     Step { name: "servers", run: || mcp::check().map(quoted) },
@@ -97,24 +115,28 @@ enum Ending {
 
 /// `cargo xtask check`.
 pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
-    let mut keep_going = false;
+    let (mut keep_going, mut quick) = (false, false);
     let mut agents = env::var("CI").is_ok_and(|value| value == "true");
     while let Some(arg) = args.next()? {
         match arg {
             Long("keep-going") => keep_going = true,
             Long("agents") => agents = true,
+            Long("quick") => quick = true,
             other => return Err(other.unexpected().into()),
         }
     }
     let mut endings: Vec<(&Step, Ending, Duration)> = Vec::new();
     let last = if agents { &OTHERS } else { &NO_OTHERS };
-    for step in STEPS.iter().chain(last) {
+    let steps: Vec<&Step> = if quick { QUICK.iter().collect() } else { STEPS.iter().chain(last).collect() };
+    let start_of_all = Instant::now();
+    for (number, step) in (1..).zip(&steps) {
         let failed = endings.iter().any(|(_, ending, _)| matches!(ending, Ending::Failed(_)));
         let start = Instant::now();
         let ending = match failed && !keep_going {
             true => Ending::NotReached,
             false => {
-                println!("── {}", step.name);
+                let minutes = start_of_all.elapsed().as_secs_f64() / 60.0;
+                println!("── {number} of {}, after {minutes:.1} minutes: {}", steps.len(), step.name);
                 (step.run)().map_or_else(Ending::Failed, Ending::Held)
             }
         };
@@ -196,8 +218,8 @@ fn left_out() -> String {
 }
 
 fn known_weaknesses() -> Result<Held, Fault> {
-    Ok(match advisories::check()? {
+    Ok(match supply::advice()? {
         Advice::Clean => Held::default(),
-        Advice::Skipped(why) => format!("skipped: {why}").into(),
+        Advice::Gap(why) => format!("GAP: not looked up: {why}").into(),
     })
 }

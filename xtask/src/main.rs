@@ -5,7 +5,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person who started them")]
 
 mod accept;
-mod advisories;
 mod bench;
 mod check;
 mod dice;
@@ -20,8 +19,10 @@ mod licences;
 mod load;
 mod mcp;
 mod project;
+mod sbom;
 mod score;
 mod simulate;
+mod supply;
 mod world;
 
 use std::process::ExitCode;
@@ -29,8 +30,8 @@ use std::process::ExitCode;
 use lexopt::prelude::*;
 
 const USAGE: &str = "\
-cargo xtask check [--keep-going] [--agents]
-                                      everything that must hold before a change goes in
+cargo xtask check [--keep-going] [--agents | --quick]
+                                      everything that must hold before a change goes in; --quick: what a few minutes show
 cargo xtask accept                    every requirement of docs/requirements.toml, by its test
 cargo xtask score [--corpus FILE]... [--traces DIR]... [--lessons FILE]... [--attacks FILE]...
                   [--binary FILE] [--save DIR] [--json] [--errors N] [--check | --record]
@@ -66,7 +67,9 @@ cargo xtask mcp [--only NAME] [--binary FILE] [--list]
                                       reference servers and the conformance suite, with and without `unstuck mcp`
 cargo xtask simulate [--seed N] [--only SCENARIO] [--with FILE] [--write] [--json]
                                       how our retries fare beside others, in virtual time; --with: other settings
-cargo xtask licences                  are all dependencies under licences we accept?";
+cargo xtask licences                  are all dependencies under licences we accept?
+cargo xtask supply                    the same, with bans, sources and known weaknesses, by cargo-deny (built once)
+cargo xtask sbom [FILE]               write what the program is made of (CycloneDX)";
 
 /// What went wrong, in words for the person who started the chore.
 type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -105,6 +108,8 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "mcp" => mcp::run(args),
         "simulate" => simulate::run(args),
         "licences" => licences::run(args),
+        "supply" => supply::run(args),
+        "sbom" => sbom::run(args),
         "turn-cost" => e2e::cost::run(args),
         "peak-memory" => bench::peak_memory(args),
         unknown => Err(format!("there is no chore {unknown:?}\n{USAGE}").into()),
