@@ -7,9 +7,9 @@ mod client;
 mod endings;
 mod failures;
 mod flood;
-mod injection;
 #[cfg(target_os = "linux")]
 mod footprint;
+mod injection;
 mod killed;
 mod leaving;
 mod load;
