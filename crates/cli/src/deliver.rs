@@ -139,7 +139,9 @@ fn run(program: &str, args: &[String], line: String) -> Result<(), String> {
         Ending::Signalled(signal) => Err(format!("{program} was ended by signal {signal}{because}")),
         Ending::TimedOut => Err(format!("{program} took longer than {} s", COMMAND_LIMIT.as_secs())),
         Ending::NotFound => Err(format!("there is no program called {program}")),
-        Ending::NotExecutable(why) => Err(format!("{program} could not be started: {why}")),
+        Ending::NotExecutable(why) | Ending::NotTried(why) => {
+            Err(format!("{program} could not be started: {why}"))
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) fn open(ui: &mut Ui, editor: &str, path: &Path) -> Result<bool, Comma
         Ending::Exited(code) => Ok(code == 0),
         Ending::Signalled(_) | Ending::TimedOut => Ok(false),
         Ending::NotFound => Err(CommandError::NoSuchEditor { editor: quoted(program) }),
-        Ending::NotExecutable(why) => Err(CommandError::NoEditor { editor: quoted(program), why }),
+        Ending::NotExecutable(why) | Ending::NotTried(why) => {
+            Err(CommandError::NoEditor { editor: quoted(program), why })
+        }
     }
 }

@@ -32,6 +32,8 @@ mod lesson_page;
 mod lines;
 mod machine;
 mod mcp;
+#[cfg(target_os = "linux")]
+mod memory;
 mod moment;
 mod nearest;
 mod newer;
@@ -70,6 +72,7 @@ mod wire_call;
 
 use std::env;
 use std::ffi::OsString;
+use std::panic;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -165,10 +168,24 @@ fn parsed() -> Result<Cli, clap::Error> {
 }
 
 fn main() -> ExitCode {
+    // A file that may not grow any more is an error to answer, not a signal to die of. Commands that we start do not inherit it.
+    #[cfg(unix)]
+    let _it_ends_us_then =
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     if let Some(args) = hook_args() {
         let _it_never_fails = commands::hook::run(&mut Ui::new(None), &args);
         return ExitStatus::Success.into();
     }
+    panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        ui::confess(&place, panic.payload_as_str().unwrap_or_default());
+    }));
+    // Whatever we were asked to run is not to blame, and 101 could be its own.
+    panic::catch_unwind(command).unwrap_or_else(|_| ExitStatus::Failed.into())
+}
+
+/// Everything but a hook.
+fn command() -> ExitCode {
     let cli = match run_alone().map_or_else(parsed, Ok) {
         Ok(cli) => cli,
         // A code that the command could have ended with itself would be taken for its own.

@@ -123,6 +123,19 @@ impl Ui {
     }
 }
 
+/// Says what is wrong with ourselves, from wherever it happened.
+pub(crate) fn confess(place: &str, what: &str) {
+    // The standard library has no other way to say that the system gives no more threads.
+    let no_thread = what.starts_with("failed to spawn thread");
+    let text = match (from_environment(), no_thread) {
+        (Lang::En, true) => "unstuck: the system gives it no thread (`ulimit -u`)\n".to_owned(),
+        (Lang::Zh, true) => "unstuck: 系统不再提供线程（`ulimit -u`）\n".to_owned(),
+        (Lang::En, false) => format!("unstuck: a fault of its own at {place}: {what}\n"),
+        (Lang::Zh, false) => format!("unstuck: 自身故障，位于 {place}：{what}\n"),
+    };
+    let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
+}
+
 /// Shows a usage error, or the help that was asked for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // A mistake quotes what was typed.

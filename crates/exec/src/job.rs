@@ -34,6 +34,9 @@ pub enum Ending {
     NotFound,
     /// The program is there but could not be started; the text is the system's.
     NotExecutable(String),
+    /// We lack what it takes to try: file descriptors, processes or memory. It says nothing of the program; the text is the
+    /// system's.
+    NotTried(String),
 }
 
 /// An output of ours that could not take what the command printed.
@@ -318,6 +321,9 @@ impl Job {
         if self.program.is_empty() {
             return Ending::NotFound;
         }
+        if is_for_want(error) {
+            return Ending::NotTried(error.to_string());
+        }
         if error.kind() != io::ErrorKind::NotFound {
             return Ending::NotExecutable(error.to_string());
         }
@@ -329,6 +335,16 @@ impl Job {
         }
         Ending::NotFound
     }
+}
+
+/// Whether we lacked something of our own.
+fn is_for_want(error: &io::Error) -> bool {
+    // They have the same numbers on all Unix systems, and no kind of their own.
+    const FILES_OF_SYSTEM: i32 = 23;
+    const FILES_OF_PROCESS: i32 = 24;
+    let is_of_files = cfg!(unix)
+        && error.raw_os_error().is_some_and(|number| [FILES_OF_SYSTEM, FILES_OF_PROCESS].contains(&number));
+    is_of_files || matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
 }
 
 /// Whether `program` is a path rather than a name to look up.

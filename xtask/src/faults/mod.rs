@@ -3,6 +3,7 @@
 
 mod chaos;
 mod full_disk;
+mod memory;
 mod secrets;
 mod strace;
 pub mod sweep;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use full_disk::FullDisk;
 use lexopt::prelude::*;
+use memory::Memory;
 use strace::Strace;
 use sweep::{SCENES, Tally};
 
@@ -20,6 +22,9 @@ use crate::{Fault, project};
 
 /// Blows per scene in the short form.
 const SAMPLE: usize = 60;
+
+/// Failed allocations in the short form.
+const ALLOCATIONS: usize = 120;
 
 /// How much of what did not hold is shown.
 const SHOWN: usize = 20;
@@ -87,10 +92,7 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
                 tell("one store, blow after blow", start, &tally);
                 broken.extend(tally.broken);
             }
-            if !broken.is_empty() {
-                let first: Vec<&str> = broken.iter().take(SHOWN).map(String::as_str).collect();
-                return Err(format!("{} blows broke something:\n{}", broken.len(), first.join("\n")).into());
-            }
+            held(&broken)?;
             remarks.push(format!("{blows} blows"));
         }
         None => {}
@@ -109,6 +111,20 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
             }
         }
     }
+    if wanted("memory") {
+        let start = Instant::now();
+        match memory::run(unstuck, (!options.full).then_some(ALLOCATIONS), options.seed)? {
+            Memory::Held(tally) => {
+                tell("out of memory", start, &tally);
+                held(&tally.broken)?;
+                remarks.push(format!("{} failed allocations", tally.struck));
+            }
+            Memory::Skipped(why) => {
+                println!("out of memory: SKIPPED, {why}");
+                remarks.push(format!("out of memory SKIPPED: {why}"));
+            }
+        }
+    }
     if wanted("secrets") {
         let start = Instant::now();
         let planted = secrets::run(unstuck, options.full)?;
@@ -116,9 +132,18 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
         remarks.push(planted.to_string());
     }
     match remarks.is_empty() {
-        true => Err("--only takes sweep, chaos, disk or secrets".into()),
+        true => Err("--only takes sweep, chaos, disk, memory or secrets".into()),
         false => Ok(remarks.join("; ")),
     }
+}
+
+/// Fails where something did not hold.
+fn held(broken: &[String]) -> Result<(), Fault> {
+    if broken.is_empty() {
+        return Ok(());
+    }
+    let first: Vec<&str> = broken.iter().take(SHOWN).map(String::as_str).collect();
+    Err(format!("{} blows broke something:\n{}", broken.len(), first.join("\n")).into())
 }
 
 /// Prints a row.

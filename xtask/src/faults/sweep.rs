@@ -50,9 +50,9 @@ impl Scene {
 }
 
 /// A folder to copy from, and what was promised about it.
-struct Template {
-    folder: TempDir,
-    ledger: Ledger,
+pub(super) struct Template {
+    pub(super) folder: TempDir,
+    pub(super) ledger: Ledger,
 }
 
 /// How many blows were struck, and how often the hook gave its answer all the same.
@@ -171,7 +171,7 @@ pub fn one(
 }
 
 impl Template {
-    fn make(unstuck: &Path, scene: Scene) -> Result<Template, Fault> {
+    pub(super) fn make(unstuck: &Path, scene: Scene) -> Result<Template, Fault> {
         let world = World::in_memory(unstuck)?;
         let mut template = Template { folder: tempfile::tempdir()?, ledger: Ledger::default() };
         match scene {

@@ -92,7 +92,7 @@ pub(super) fn ask(program: &Path) -> Reported {
         (Ending::Signalled(signal), _) => Reported::Unreadable(Why::Signalled(signal)),
         (Ending::TimedOut, _) => Reported::Unreadable(Why::TooSlow),
         (Ending::NotFound, _) => Reported::NotFound,
-        (Ending::NotExecutable(why), _) => Reported::Unreadable(Why::NotStarted(why)),
+        (Ending::NotExecutable(why) | Ending::NotTried(why), _) => Reported::Unreadable(Why::NotStarted(why)),
     }
 }
 

@@ -35,7 +35,11 @@ fn looked_at(line: &str, words: &[&str]) -> Vec<Checked> {
     });
     let exit_code = match run.ending {
         Ending::Exited(code) => Some(code),
-        Ending::Signalled(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => None,
+        Ending::Signalled(_)
+        | Ending::TimedOut
+        | Ending::NotFound
+        | Ending::NotExecutable(_)
+        | Ending::NotTried(_) => None,
     };
     let variables = [(OsString::from("UNSTUCK_ATTEMPT"), OsString::from("2"))];
     checks.look(&baseline, Seen { exit_code, heard, variables: &variables, until: None })

@@ -76,8 +76,10 @@ pub(super) fn run(
         (Ending::TimedOut, Lang::Zh) => Some(format!("在 {} 内没有完成", span(limit))),
         (Ending::NotFound, Lang::En) => Some("there is no `sh` to run it".to_owned()),
         (Ending::NotFound, Lang::Zh) => Some("没有可用的 `sh`".to_owned()),
-        (Ending::NotExecutable(why), Lang::En) => Some(format!("it could not be started: {why}")),
-        (Ending::NotExecutable(why), Lang::Zh) => Some(format!("无法启动：{why}")),
+        (Ending::NotExecutable(why) | Ending::NotTried(why), Lang::En) => {
+            Some(format!("it could not be started: {why}"))
+        }
+        (Ending::NotExecutable(why) | Ending::NotTried(why), Lang::Zh) => Some(format!("无法启动：{why}")),
     };
     let result = match ended {
         None => CheckResult::Held,

@@ -125,6 +125,11 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
             reading.feed(Stream::Stderr, format!("unstuck: {}: {why}", plain::line(&words[0])).as_bytes());
             (Outcome::Exited { code: 126 }, ExitStatus::Command(126))
         }
+        Ending::NotTried(why) => {
+            let said = format!("unstuck: {}: could not be tried: {why}", words[0]);
+            reading.feed(Stream::Stderr, said.as_bytes());
+            (Outcome::Exited { code: 125 }, ExitStatus::Failed)
+        }
     };
     let line = lines::quoted(&words);
     let call = Call::shell(&line);

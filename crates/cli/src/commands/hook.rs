@@ -53,7 +53,7 @@ pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandErr
     }
     let cellar = Cellar::for_hooks(&args.set);
     let folder = cellar.folder().ok();
-    let last_word = Arc::new(LastWord::default());
+    let last_word = LastWord::of_this_process();
     fall_silent(folder.map(Path::to_owned), Arc::clone(&last_word));
     if cellar.settings.hook().enabled && Switch::at(folder, cellar::now()) == Switch::On {
         let _nobody_may_notice = serve(ui, &cellar, &args.door, begun, &last_word);

@@ -261,6 +261,10 @@ impl Work for CommandWork<'_> {
             Ending::NotExecutable(why) => {
                 (Outcome::Exited { code: 126 }, 126, Some(format!("unstuck: {program}: {why}")))
             }
+            Ending::NotTried(why) => {
+                let complaint = format!("unstuck: {program}: could not be tried: {why}");
+                (Outcome::Exited { code: 125 }, 125, Some(complaint))
+            }
         };
         if let Some(complaint) = &complaint {
             reading.feed(Stream::Stderr, complaint.as_bytes());
@@ -275,9 +279,11 @@ impl Work for CommandWork<'_> {
             None => {
                 let exit_code = match &run.ending {
                     Ending::Exited(code) => Some(*code),
-                    Ending::Signalled(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => {
-                        None
-                    }
+                    Ending::Signalled(_)
+                    | Ending::TimedOut
+                    | Ending::NotFound
+                    | Ending::NotExecutable(_)
+                    | Ending::NotTried(_) => None,
                 };
                 let checks = self.look(turn, exit_code, heard);
                 let diagnosis = match exit_code.filter(|code| *code != 0) {
@@ -318,7 +324,7 @@ fn hindrance(run: &Run) -> Option<Hindrance> {
         Ending::Signalled(signal) => is_told(signal),
         // A shell whose command was ended by a signal, and a program that catches it to clean up.
         Ending::Exited(code) => is_told(&(code - 128)),
-        Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => false,
+        Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) | Ending::NotTried(_) => false,
     };
     match (run.asked_to_end || was_ended, run.input_used) {
         (true, _) => Some(Hindrance::Ended),

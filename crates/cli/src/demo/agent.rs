@@ -299,7 +299,11 @@ impl Agent {
     fn heed(&mut self, ending: &Ending) {
         match ending {
             Ending::Signalled(signal) => self.stopped = Some(*signal),
-            Ending::Exited(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => {}
+            Ending::Exited(_)
+            | Ending::TimedOut
+            | Ending::NotFound
+            | Ending::NotExecutable(_)
+            | Ending::NotTried(_) => {}
         }
     }
 }
@@ -311,7 +315,7 @@ fn exit_code(ending: &Ending) -> i32 {
         Ending::Signalled(signal) => 128 + signal,
         Ending::TimedOut => 143,
         Ending::NotFound => 127,
-        Ending::NotExecutable(_) => 126,
+        Ending::NotExecutable(_) | Ending::NotTried(_) => 126,
     }
 }
 

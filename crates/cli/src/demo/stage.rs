@@ -166,7 +166,11 @@ impl Stage {
         let line = format!("sleep {} || sleep 1", time.as_secs_f32());
         match self.start(&line, "", LIMIT, Programs::All).run.ending {
             Ending::Signalled(signal) => Some(signal),
-            Ending::Exited(_) | Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => None,
+            Ending::Exited(_)
+            | Ending::TimedOut
+            | Ending::NotFound
+            | Ending::NotExecutable(_)
+            | Ending::NotTried(_) => None,
         }
     }
 

@@ -123,7 +123,7 @@ fn ending_words(ending: &Ending) -> (String, String) {
         Ending::Signalled(signal) => (format!("signal {signal}"), format!("信号 {signal}")),
         Ending::TimedOut => ("no answer in 10 s".to_owned(), "10 秒内没有回答".to_owned()),
         Ending::NotFound => ("there is no /bin/sh".to_owned(), "没有 /bin/sh".to_owned()),
-        Ending::NotExecutable(why) => (why.clone(), why.clone()),
+        Ending::NotExecutable(why) | Ending::NotTried(why) => (why.clone(), why.clone()),
     }
 }
 

@@ -145,9 +145,10 @@ impl<'r> AgentWork<'r> {
         let was_ended = match &run.ending {
             Ending::Signalled(signal) => ENDED_BY_SIGNAL.contains(signal),
             Ending::Exited(code) => ENDED_BY_SIGNAL.iter().any(|signal| *code == 128 + signal),
-            Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) => false,
+            Ending::TimedOut | Ending::NotFound | Ending::NotExecutable(_) | Ending::NotTried(_) => false,
         };
-        let did_not_run = matches!(run.ending, Ending::NotFound | Ending::NotExecutable(_));
+        let did_not_run =
+            matches!(run.ending, Ending::NotFound | Ending::NotExecutable(_) | Ending::NotTried(_));
         // What may write is never started over, however little it told of itself.
         let may_write = self.program.reach == Reach::MayWrite;
         let may_have_begun = !did_not_run && (self.has_arrived || may_write);
@@ -233,6 +234,10 @@ impl AgentWork<'_> {
             Ending::NotExecutable(why) => {
                 listener.trouble.push_line(&format!("unstuck: {program}: {why}"));
                 (Outcome::Exited { code: 126 }, 126)
+            }
+            Ending::NotTried(why) => {
+                listener.trouble.push_line(&format!("unstuck: {program}: could not be tried: {why}"));
+                (Outcome::Exited { code: 125 }, 125)
             }
         }
     }

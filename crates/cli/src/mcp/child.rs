@@ -300,7 +300,7 @@ fn gone(ending: &Ending, program: &str) -> Gone {
         }
         Ending::TimedOut => ("the server ran out of time".to_owned(), None),
         Ending::NotFound => (format!("{program}: command not found"), Some(127)),
-        Ending::NotExecutable(why) => (format!("{program}: {why}"), Some(126)),
+        Ending::NotExecutable(why) | Ending::NotTried(why) => (format!("{program}: {why}"), Some(126)),
     };
     Gone { words, code }
 }

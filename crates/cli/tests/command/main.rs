@@ -39,6 +39,7 @@ mod install_incidents;
 mod install_mcp;
 mod kept;
 mod lessons;
+mod limits;
 mod log;
 mod mcp;
 mod mcp_server;

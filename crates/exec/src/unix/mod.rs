@@ -63,7 +63,7 @@ pub(crate) fn run(
     thread::scope(|scope| {
         // The start is the keeper's as well: it takes as long as many a command, and nothing here has to wait for it. The
         // system tells the command of the death of the thread that started it, so that thread must not end before it.
-        let keeper = scope.spawn(move || {
+        let keeper = thread::Builder::new().spawn_scoped(scope, move || {
             let (mut child, group, terminal) = match start(job, command, pty.as_ref()) {
                 Ok(all) => all,
                 Err(error) => {
@@ -80,13 +80,14 @@ pub(crate) fn run(
             // Closing this end is what tells the others that the command has ended.
             drop(ending);
             Some((how, started.elapsed()))
-        });
+        })?;
         meanwhile();
         let (stdout, stderr, terminal) = told.recv().map_err(io::Error::other)??;
         pump.connect(stdout, stderr, terminal);
         let (feeder, intake) = match intake {
             Intake::PassedOn(passage) => {
-                (Some(scope.spawn(move || passage.pass_on(&also_ended))), Intake::Unwatched)
+                let pass_on = move || passage.pass_on(&also_ended);
+                (Some(thread::Builder::new().spawn_scoped(scope, pass_on)?), Intake::Unwatched)
             }
             other => (None, other),
         };

@@ -243,7 +243,7 @@ impl Inner {
                 ))
             }
             Ending::NotFound => Err(Failure::unexpected("there is no `sh` on this machine")),
-            Ending::NotExecutable(why) => Err(Failure::expected(why)),
+            Ending::NotExecutable(why) | Ending::NotTried(why) => Err(Failure::expected(why)),
         }
     }
 

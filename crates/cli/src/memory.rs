@@ -1,0 +1,91 @@
+//! What happens when there is no memory left. The standard library would abort, which agents take for a failure of their hook;
+//! a hook says its last word and ends as if it had nothing to say, any other command names the reason and exits with 125.
+//!
+//! Nothing here may allocate: there is nothing to allocate from.
+#![allow(
+    unsafe_code,
+    reason = "an allocator is unsafe to write, and there is no stable way to be told that it failed"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::last_word;
+
+/// The system's allocator, for as long as it has something to give.
+struct Memory;
+
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
+// SAFETY: every call goes to the system's allocator as it came, and its answer comes back as it is.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the same promises.
+        given(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        given(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        given(unsafe { System.realloc(old, layout, size) })
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+#[inline]
+fn given(block: *mut u8) -> *mut u8 {
+    if block.is_null() {
+        give_up();
+    }
+    block
+}
+
+/// Ends this process. A second thread, or a second failure on the way out, ends it without a word.
+#[cold]
+fn give_up() {
+    static IS_ENDING: AtomicBool = AtomicBool::new(false);
+    let is_first = !IS_ENDING.swap(true, Ordering::SeqCst);
+    if is_hook() {
+        if is_first {
+            last_word::speak_without_memory();
+        }
+        signal_hook::low_level::exit(0);
+    }
+    if is_first {
+        say(b"unstuck: out of memory\n");
+    }
+    signal_hook::low_level::exit(125);
+}
+
+/// Standard error as a file of its own: the standard library may hold a lock, or want memory, for its own.
+fn say(words: &[u8]) {
+    let own = io::stderr().as_fd().try_clone_to_owned();
+    let _nobody_left_to_tell = own.map(std::fs::File::from).and_then(|mut own| own.write_all(words));
+}
+
+/// Was a hook asked for? The arguments may not have been read yet, so the system is asked.
+fn is_hook() -> bool {
+    use rustix::fs::{Mode, OFlags};
+    let opened = rustix::fs::open(c"/proc/self/cmdline", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let mut words = [0; 4096];
+    let count = opened.ok().and_then(|file| rustix::io::read(&file, &mut words[..]).ok()).unwrap_or(0);
+    let mut words = words[..count].split(|byte| *byte == 0).skip(1);
+    loop {
+        match words.next() {
+            Some(b"--set" | b"--lang") => drop(words.next()),
+            Some(option) if option.starts_with(b"-") => {}
+            word => return word == Some(b"hook"),
+        }
+    }
+}
