@@ -21,6 +21,7 @@ use unstuck_wire::time;
 use crate::breaker::Breaker;
 use crate::desk::Desk;
 use crate::exit::CommandError;
+use crate::person;
 use crate::rewriter::Rewriter;
 use crate::settings::{self, Around, Settings, SettingsError, StateDir};
 
@@ -192,15 +193,22 @@ impl Cellar {
         self.home.as_deref()
     }
 
-    /// How long things are kept.
+    /// How long things are kept: for an agent no shorter than is built in, whatever the settings say that it started us with.
     pub(crate) fn retention(&self) -> Retention {
         let store = self.settings.store();
-        Retention {
+        let mut retention = Retention {
             events: store.keep_events,
             calls: store.keep_calls,
             max_size: store.max_size,
             ..Retention::default()
+        };
+        if person::is_an_agent() {
+            let least = Settings::built_in().store();
+            retention.events = retention.events.max(least.keep_events);
+            retention.calls = retention.calls.max(least.keep_calls);
+            retention.max_size = retention.max_size.max(least.max_size);
         }
+        retention
     }
 
     /// The folder of the store.

@@ -37,6 +37,11 @@ pub(crate) fn must_not_be_an_agent() -> Result<(), CommandError> {
     }
 }
 
+/// Returns whether an agent started us.
+pub(crate) fn is_an_agent() -> bool {
+    must_not_be_an_agent().is_err()
+}
+
 /// Fails where an agent started us, whatever was given; and where nobody sits at a terminal and `--yes` was not given.
 pub(crate) fn must_be_there(yes: bool) -> Result<(), CommandError> {
     must_not_be_an_agent()?;

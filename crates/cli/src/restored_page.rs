@@ -97,7 +97,7 @@ pub(crate) fn tell(
     let lang = ui.lang();
     let (call, label) = match &snapshot.origin {
         Origin::Call { call, label, .. } => (*call, Some(&**label)),
-        Origin::Person | Origin::Restore { .. } => (None, None),
+        Origin::Person | Origin::Agent | Origin::Restore { .. } => (None, None),
     };
     match json {
         true => ui.json(&WireRestored {

@@ -16,7 +16,7 @@ use unstuck_wire::clean::{Clean, Cleaner};
 
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
-use crate::settings::{Key, Layer, VaultSettings};
+use crate::settings::{Key, Layer, Settings, VaultSettings};
 use crate::{moment, person, removed, snapshot_page};
 
 /// The folder of the safe, within the one of the store.
@@ -124,10 +124,19 @@ impl<'a> Safe<'a> {
         Reserve { max_size: self.settings.max_size, min_free: self.settings.min_free }
     }
 
-    /// How long snapshots are kept.
+    /// How long snapshots are kept: for an agent no shorter than is built in, whatever the settings say that it started us with.
     pub(crate) fn retention(&self) -> Retention {
         let VaultSettings { per_target, max_age, max_size, .. } = self.settings;
-        Retention { per_target, max_age, max_size }
+        if !person::is_an_agent() {
+            return Retention { per_target, max_age, max_size, spare_persons: false };
+        }
+        let least = Settings::built_in().vault();
+        Retention {
+            per_target: per_target.max(least.per_target),
+            max_age: max_age.max(least.max_age),
+            max_size: max_size.max(least.max_size),
+            spare_persons: true,
+        }
     }
 
     /// What is in it, where there is one.
@@ -168,7 +177,12 @@ impl<'a> Safe<'a> {
         if self.must_keep_to_its_limits(Layer::Flags).is_err() {
             return Err(full);
         }
-        let mut retention = self.retention();
+        let mut retention = Retention {
+            // Within the bounds that a person set in a file, there must be room for what protects a call.
+            max_size: self.settings.max_size,
+            spare_persons: wish.origin != Origin::Person,
+            ..self.retention()
+        };
         if let VaultError::OverBudget { needed, .. } = &full {
             match retention.max_size.checked_sub(*needed) {
                 Some(rest) => retention.max_size = rest,
@@ -184,10 +198,17 @@ impl<'a> Safe<'a> {
         }
     }
 
-    /// Fails where an agent would remove snapshots before their time, by limits that it gives itself: flags, or whatever else
+    /// Fails where an agent would remove snapshots or records before their time, by limits that it gives itself: flags, or whatever else
     /// is stronger than a file.
     pub(crate) fn must_keep_to_its_limits(&self, given: Layer) -> Result<(), CommandError> {
-        let limits = [Key::VaultPerTarget, Key::VaultMaxAge, Key::VaultMaxSize];
+        let limits = [
+            Key::KeepEvents,
+            Key::KeepCalls,
+            Key::MaxSize,
+            Key::VaultPerTarget,
+            Key::VaultMaxAge,
+            Key::VaultMaxSize,
+        ];
         let is_given = |key| self.cellar.settings.setting(key).layer >= given;
         match limits.into_iter().any(is_given) {
             true => person::must_not_be_an_agent(),
@@ -202,9 +223,12 @@ impl<'a> Safe<'a> {
 
     /// The end of something that was done in the safe: what has expired goes, and the timeline is told of both at once.
     pub(crate) fn finish(&self, vault: &Vault, done: Option<Done<'_>>) -> Collected {
+        let is_by_person = matches!(&done, Some(Done::Taken(snapshot)) if snapshot.origin == Origin::Person);
+        let retention = self.retention();
+        let retention = Retention { spare_persons: retention.spare_persons || !is_by_person, ..retention };
         // Hooks do this, too, with the variables that a person gave their agent.
         let collected = match self.must_keep_to_its_limits(Layer::Flags) {
-            Ok(()) => vault.expire(&self.retention(), SystemTime::now()).unwrap_or_default(),
+            Ok(()) => vault.expire(&retention, SystemTime::now()).unwrap_or_default(),
             Err(_) => Collected::default(),
         };
         let removed = collected.gone.iter().map(|gone| Done::Removed(gone, Why::Expired));
@@ -265,6 +289,7 @@ impl Done<'_> {
                 let taken = note(Some(snapshot.id), deed, "person", text);
                 match &snapshot.origin {
                     Origin::Call { row, .. } => SafeNote { call, why: cleaner.name(row, LINE_MAX), ..taken },
+                    Origin::Agent => SafeNote { why: Clean::from("agent"), ..taken },
                     Origin::Person | Origin::Restore { .. } => taken,
                 }
             }
@@ -303,7 +328,7 @@ fn behind<'s>(snapshot: &'s Snapshot, cleaner: &Cleaner) -> (SafeCall, &'s str) 
             let [session, key] = [session, key].map(|name| cleaner.name(name, LINE_MAX));
             (SafeCall::Named { session, key }, label)
         }
-        Origin::Person | Origin::Restore { .. } => (SafeCall::Nobody, &snapshot.note),
+        Origin::Person | Origin::Agent | Origin::Restore { .. } => (SafeCall::Nobody, &snapshot.note),
     }
 }
 

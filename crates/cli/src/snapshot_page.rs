@@ -103,6 +103,7 @@ impl<'a> WireSnapshot<'a> {
         let at = millis(snapshot.at);
         let (why, call, of) = match &snapshot.origin {
             Origin::Person => ("person", WireOrigin::default(), None),
+            Origin::Agent => ("agent", WireOrigin::default(), None),
             Origin::Call { call, key, session, row, label } => {
                 let [call_id, session, row, label] = [key, session, row, label].map(|text| Some(&**text));
                 ("call", WireOrigin { call: *call, call_id, session, row, label }, None)
@@ -265,7 +266,9 @@ pub(crate) fn why(snapshot: &Snapshot, lang: Lang) -> String {
     match (&snapshot.origin, lang) {
         (Origin::Person, Lang::En) if snapshot.note.is_empty() => "by hand".to_owned(),
         (Origin::Person, Lang::Zh) if snapshot.note.is_empty() => "手动".to_owned(),
-        (Origin::Person, _) => plain::short(&snapshot.note, LABEL),
+        (Origin::Agent, Lang::En) if snapshot.note.is_empty() => "by an agent".to_owned(),
+        (Origin::Agent, Lang::Zh) if snapshot.note.is_empty() => "由智能体".to_owned(),
+        (Origin::Person | Origin::Agent, _) => plain::short(&snapshot.note, LABEL),
         (Origin::Call { call, label, .. }, _) => {
             let number = call.map(|call| format!("#{call} ")).unwrap_or_default();
             format!("{number}{}", plain::short(label, LABEL))

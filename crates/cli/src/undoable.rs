@@ -130,7 +130,7 @@ impl Undoable {
     fn newest_of(&self, is_meant: impl Fn(Option<i64>, &str, &str) -> bool) -> Option<&Snapshot> {
         self.snapshots.iter().rev().find(|snapshot| match &snapshot.origin {
             Origin::Call { call, key, session, .. } => is_meant(*call, key, session),
-            Origin::Person | Origin::Restore { .. } => false,
+            Origin::Person | Origin::Agent | Origin::Restore { .. } => false,
         })
     }
 }
@@ -165,7 +165,7 @@ fn in_effect(snapshots: &[Snapshot]) -> Vec<&Snapshot> {
 fn key_of(snapshot: &Snapshot) -> Option<&str> {
     match &snapshot.origin {
         Origin::Call { key, .. } => Some(key),
-        Origin::Person | Origin::Restore { .. } => None,
+        Origin::Person | Origin::Agent | Origin::Restore { .. } => None,
     }
 }
 

@@ -11,9 +11,19 @@ use crate::snapshot::{Origin, Scope, Snapshot};
 /// So long a call may take before its snapshot is treated like any other.
 const CALL_IN_PROGRESS: Duration = Duration::from_secs(60 * 60);
 
-/// What a snapshot competes with for a place: those of the same scopes. What restores saved is counted apart, so that going
-/// back and forth pushes nothing out that a call had kept. What a person took has its place whatever else there is.
-type Target<'a> = (&'a [Scope], bool);
+/// What a snapshot competes with for a place: those of the same scopes and the same kind. What restores saved is counted apart, so
+/// that going back and forth pushes nothing out that a call had kept; so is what agents asked for. What a person took has its place
+/// whatever else there is.
+type Target<'a> = (&'a [Scope], Kind);
+
+/// Which snapshots are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    OfCalls,
+    OfRestores,
+    OfAgents,
+    OfPersons,
+}
 
 /// The snapshots that have expired, the oldest first. `size` is what the safe holds in bytes.
 pub(crate) fn expired(
@@ -45,7 +55,12 @@ pub(crate) fn expired(
     // removes looks at the true size afterwards and asks again.
     let mut size = expired.iter().fold(size, |size, (snapshot, _)| size.saturating_sub(snapshot.stored));
     // The newest of all is worth more than the budget: without it there would be nothing to go back to.
-    for snapshot in kept.iter().skip(1).rev() {
+    // What a person took goes last, if at all.
+    let is_by_person = |snapshot: &&&Snapshot| snapshot.origin == Origin::Person;
+    let others = kept.iter().skip(1).rev().filter(|snapshot| !is_by_person(snapshot));
+    let persons =
+        kept.iter().skip(1).rev().filter(|snapshot| !retention.spare_persons && is_by_person(snapshot));
+    for snapshot in others.chain(persons) {
         if size <= retention.max_size {
             break;
         }
@@ -63,7 +78,7 @@ pub(crate) fn expired(
 pub(crate) fn gone(snapshot: &Snapshot, cause: Cause) -> Gone {
     let note = match &snapshot.origin {
         Origin::Call { label, .. } => label,
-        Origin::Person | Origin::Restore { .. } => &snapshot.note,
+        Origin::Person | Origin::Agent | Origin::Restore { .. } => &snapshot.note,
     };
     Gone { id: snapshot.id, note: note.clone(), cause }
 }
@@ -77,7 +92,13 @@ fn credible(snapshots: &[Snapshot], retention: &Retention, now: SystemTime) -> S
 }
 
 fn target(snapshot: &Snapshot) -> Target<'_> {
-    (&snapshot.scopes, matches!(snapshot.origin, Origin::Restore { .. }))
+    let kind = match snapshot.origin {
+        Origin::Call { .. } => Kind::OfCalls,
+        Origin::Restore { .. } => Kind::OfRestores,
+        Origin::Agent => Kind::OfAgents,
+        Origin::Person => Kind::OfPersons,
+    };
+    (&snapshot.scopes, kind)
 }
 
 /// A clock that was set back makes nothing old.
@@ -89,7 +110,7 @@ fn age(snapshot: &Snapshot, now: SystemTime) -> Duration {
 fn must_stay(snapshot: &Snapshot, now: SystemTime) -> bool {
     let is_running = match snapshot.origin {
         Origin::Call { .. } => !snapshot.concluded && age(snapshot, now) < CALL_IN_PROGRESS,
-        Origin::Person | Origin::Restore { .. } => false,
+        Origin::Person | Origin::Agent | Origin::Restore { .. } => false,
     };
     snapshot.pinned || is_running
 }
@@ -130,6 +151,7 @@ mod tests {
         for word in words {
             match word {
                 "hand" => snapshot.origin = Origin::Person,
+                "agent" => snapshot.origin = Origin::Agent,
                 "restore" => snapshot.origin = Origin::Restore { of: SnapshotId(1) },
                 "open" => snapshot.concluded = false,
                 "pinned" => snapshot.pinned = true,
@@ -149,7 +171,12 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
-        let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 100 };
+        let retention = Retention {
+            per_target: 3,
+            max_age: Duration::from_secs(24 * HOUR),
+            max_size: 100,
+            spare_persons: false,
+        };
         let ids: Vec<u64> = expired(&snapshots, &retention, size, now).iter().map(|gone| gone.id.0).collect();
         assert_eq!(ids, expected);
     }
@@ -161,7 +188,12 @@ mod tests {
         let hours = (0..48).map(|hour| snapshot(1000 + hour, &format!("{}h /other{hour}", 47 - hour), now));
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).chain(hours).collect();
-        let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 100 };
+        let retention = Retention {
+            per_target: 3,
+            max_age: Duration::from_secs(24 * HOUR),
+            max_size: 100,
+            spare_persons: false,
+        };
         let gone = expired(&snapshots, &retention, 0, now);
         let ids: Vec<u64> = gone.iter().map(|gone| gone.id.0).filter(|id| *id < 1000).collect();
         assert_eq!(ids, expected);
@@ -185,6 +217,22 @@ mod tests {
         check(&["5m /a", "4m /a", "3m /a"], 0, &[]);
         check(&["6m /a", "5m /b", "4m /a", "3m /a", "2m /a", "1m /b"], 0, &[1]);
         check(&["5m /a", "4m /a", "3m /a", "2m /a", "1m /a"], 0, &[1, 2]);
+    }
+
+    #[test]
+    fn what_agents_ask_for_pushes_out_nothing_that_a_person_took() {
+        check(&["9m /a hand", "5m /a agent", "4m /a agent", "3m /a agent", "2m /a agent"], 0, &[2]);
+        check(&["9m /a", "8m /a agent", "7m /a agent", "6m /a agent"], 0, &[]);
+        // By size they go last.
+        check(&["9m /a hand 90", "5m /b agent 50", "4m /c 50", "3m /d agent 50"], 200, &[2, 3]);
+        check(&["9m /a hand 90", "5m /b agent 50", "3m /d agent 80"], 220, &[1, 2]);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let rows = ["9m /a hand 90", "5m /b agent 50", "3m /d agent 80"];
+        let all: Vec<Snapshot> = rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
+        let max_age = Duration::from_secs(24 * HOUR);
+        let retention = Retention { per_target: 3, max_age, max_size: 100, spare_persons: true };
+        let gone: Vec<u64> = expired(&all, &retention, 220, now).iter().map(|gone| gone.id.0).collect();
+        assert_eq!(gone, [2]);
     }
 
     #[test]
@@ -226,7 +274,12 @@ mod tests {
         ];
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
-        let retention = Retention { per_target: 3, max_age: Duration::from_secs(24 * HOUR), max_size: 50 };
+        let retention = Retention {
+            per_target: 3,
+            max_age: Duration::from_secs(24 * HOUR),
+            max_size: 50,
+            spare_persons: false,
+        };
         let gone = expired(&snapshots, &retention, 184, now);
         let causes: Vec<(u64, Cause)> = gone.iter().map(|gone| (gone.id.0, gone.cause)).collect();
         assert_eq!(causes, [(1, Cause::Age), (7, Cause::Count), (8, Cause::Size), (9, Cause::Size)]);

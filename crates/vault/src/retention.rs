@@ -14,6 +14,8 @@ pub struct Retention {
     pub max_age: Duration,
     /// The oldest go first while the safe holds more bytes.
     pub max_size: u64,
+    /// Those that a person took do not go for their size: calls and agents come in any number.
+    pub spare_persons: bool,
 }
 
 /// Why a snapshot was removed.

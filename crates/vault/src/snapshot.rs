@@ -38,6 +38,8 @@ pub struct Scope {
 pub enum Origin {
     /// A person asked for it.
     Person,
+    /// An agent asked for it, before something that it was about to do.
+    Agent,
     /// Before a call that puts files at risk.
     Call {
         /// The call's number in the timeline; nothing while it is not recorded.

@@ -40,9 +40,21 @@ impl StoredPath {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 enum StoredOrigin {
-    Person,
-    Call { call: Option<i64>, key: String, session: String, row: String, label: String },
-    Restore { of: u64 },
+    Person {
+        /// An agent asked for it, in the place of a person.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_agent: bool,
+    },
+    Call {
+        call: Option<i64>,
+        key: String,
+        session: String,
+        row: String,
+        label: String,
+    },
+    Restore {
+        of: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +115,8 @@ impl StoredSnapshot {
             id: snapshot.id.0,
             at_ms: u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
             origin: match snapshot.origin.clone() {
-                Origin::Person => StoredOrigin::Person,
+                Origin::Person => StoredOrigin::Person { by_agent: false },
+                Origin::Agent => StoredOrigin::Person { by_agent: true },
                 Origin::Call { call, key, session, row, label } => {
                     StoredOrigin::Call { call, key, session, row, label }
                 }
@@ -132,7 +145,8 @@ impl StoredSnapshot {
             id: self.id(),
             at: SystemTime::UNIX_EPOCH + Duration::from_millis(self.at_ms),
             origin: match self.origin.clone() {
-                StoredOrigin::Person => Origin::Person,
+                StoredOrigin::Person { by_agent: false } => Origin::Person,
+                StoredOrigin::Person { by_agent: true } => Origin::Agent,
                 StoredOrigin::Call { call, key, session, row, label } => {
                     Origin::Call { call, key, session, row, label }
                 }

@@ -52,7 +52,7 @@ pub(crate) fn take(
     watch: &dyn Watch,
 ) -> Result<Taken, VaultError> {
     let scopes = match wish.origin {
-        Origin::Person | Origin::Call { .. } => scopes::real(&wish.scopes)?,
+        Origin::Person | Origin::Agent | Origin::Call { .. } => scopes::real(&wish.scopes)?,
         // What a snapshot names is meant as it is named: a link that stands in the way by now leads elsewhere.
         Origin::Restore { .. } => {
             wish.scopes.iter().map(|path| path.clone().into_os_string().into_vec()).collect()
@@ -133,7 +133,9 @@ pub(crate) fn conclude_where(
     let changed = match stored.to_snapshot().origin {
         Origin::Restore { .. } => is_another,
         // A list may be another one because something could not be read, which is no change.
-        Origin::Person | Origin::Call { .. } => is_another && compare::differs(&before, &manifest.list),
+        Origin::Person | Origin::Agent | Origin::Call { .. } => {
+            is_another && compare::differs(&before, &manifest.list)
+        }
     };
     stored.conclude(after, changed);
     stored.write(folder)?;

@@ -18,7 +18,8 @@ use crate::{
 };
 
 const NOW: u64 = 1_000_000;
-const FOREVER: Retention = Retention { per_target: usize::MAX, max_age: Duration::MAX, max_size: u64::MAX };
+const FOREVER: Retention =
+    Retention { per_target: usize::MAX, max_age: Duration::MAX, max_size: u64::MAX, spare_persons: false };
 
 /// A safe, and a clock.
 struct Safe {

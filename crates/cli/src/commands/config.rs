@@ -16,6 +16,7 @@ use crate::columns::{self, Side};
 use crate::editor;
 use crate::exit::{CommandError, ExitStatus, NoPlace};
 use crate::nearest::nearest;
+use crate::person;
 use crate::settings::{
     Around, Folder, Key, Layer, Project, RetryCell, SetAlert, Setting, Settings, SettingsError, StateDir,
     Time, Value, WrittenAgent, harmless, harmless_path, quoted,
@@ -84,6 +85,10 @@ pub(crate) fn run(
     settings: Result<Settings, SettingsError>,
     args: &ConfigArgs,
 ) -> Result<ExitStatus, CommandError> {
+    // A setting may be a brake.
+    if let Some(Action::Edit { .. }) = &args.action {
+        person::must_not_be_an_agent()?;
+    }
     match &args.action {
         None => show(ui, &settings?, args.json),
         Some(Action::Show { json }) => show(ui, &settings?, *json),

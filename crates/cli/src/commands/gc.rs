@@ -77,6 +77,9 @@ struct Collected {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GcArgs) -> Result<ExitStatus, CommandError> {
     let lang = ui.lang();
+    if !args.dry_run {
+        Safe::of(cellar).must_keep_to_its_limits(Layer::Environment)?;
+    }
     let snapshots = snapshots(cellar, args.dry_run, lang)?;
     let collected = match args.dry_run {
         true => would(cellar),
@@ -138,7 +141,6 @@ fn snapshots(
             ..unstuck_vault::Collected::default()
         }));
     }
-    safe.must_keep_to_its_limits(Layer::Environment)?;
     let onlooker = Onlooker::new(lang);
     let collected = safe.open()?.collect(&retention, now, &onlooker)?;
     onlooker.end();

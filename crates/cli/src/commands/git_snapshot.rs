@@ -46,5 +46,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &GitSnapshotArgs) -> Resul
         return Err(unstuck_vault::VaultError::TooWide { path: path.clone() }.into());
     }
     let note = format!("git-snapshot {}", repository.top().display());
-    snapshot::save(ui, cellar, scopes, &Saving { note: &note, all: false, pin: args.pin, json: args.json })
+    snapshot::save(
+        ui,
+        cellar,
+        scopes,
+        &Saving { note: &note, origin: snapshot::by_hand(), all: false, pin: args.pin, json: args.json },
+    )
 }

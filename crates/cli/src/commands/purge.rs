@@ -160,7 +160,7 @@ fn snapshots(
         let is_old = before.is_some_and(|before| snapshot_page::millis(snapshot.at) < before);
         let is_of_gone = match snapshot.origin {
             Origin::Restore { of } => gone.contains(&of),
-            Origin::Person | Origin::Call { .. } => false,
+            Origin::Person | Origin::Agent | Origin::Call { .. } => false,
         };
         if is_named(snapshot) || is_old || is_of_gone {
             gone.push(snapshot.id);

@@ -10,6 +10,7 @@ use unstuck_vault::{Coverage, Origin, Rebuildable, Snapshot, VaultError, Watch, 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
 use crate::onlooker::Onlooker;
+use crate::person;
 use crate::removed::{self, counted};
 use crate::safe::{Done, Safe};
 use crate::snapshot_page::{self, WireSnapshot};
@@ -48,13 +49,24 @@ pub(crate) struct SnapshotArgs {
 
 pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &SnapshotArgs) -> Result<ExitStatus, CommandError> {
     let SnapshotArgs { paths, note, all, pin, json } = args;
-    save(ui, cellar, scopes(cellar, paths)?, &Saving { note, all: *all, pin: *pin, json: *json })
+    let origin = by_hand();
+    save(ui, cellar, scopes(cellar, paths)?, &Saving { note, origin, all: *all, pin: *pin, json: *json })
+}
+
+/// Who asks for a snapshot by a command.
+pub(crate) fn by_hand() -> Origin {
+    match person::must_not_be_an_agent() {
+        Ok(()) => Origin::Person,
+        Err(_) => Origin::Agent,
+    }
 }
 
 /// How something is saved by hand.
 pub(crate) struct Saving<'a> {
     /// Why.
     pub(crate) note: &'a str,
+    /// For whom.
+    pub(crate) origin: Origin,
     /// With folders that can be made again.
     pub(crate) all: bool,
     pub(crate) pin: bool,
@@ -100,7 +112,7 @@ pub(crate) fn taken(
         scopes,
         rebuildable: if saving.all { Rebuildable::Taken } else { Rebuildable::LeftOut },
         never: safe.never(),
-        origin: Origin::Person,
+        origin: saving.origin.clone(),
         note: safe.clean(saving.note),
         reserve: safe.reserve(),
         now: SystemTime::now(),

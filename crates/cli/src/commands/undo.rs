@@ -69,7 +69,7 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UndoArgs) -> Result<ExitS
             if let (Some(by), true, false) = (snapshot.undone_by, all.is_undone(snapshot), args.force) {
                 return Err(CommandError::AlreadyUndone { id: snapshot.id, by });
             }
-            if snapshot.origin == Origin::Person && !args.force {
+            if matches!(snapshot.origin, Origin::Person | Origin::Agent) && !args.force {
                 return Err(CommandError::NoCallBehind { id: snapshot.id });
             }
             (snapshot, undo(snapshot)?)

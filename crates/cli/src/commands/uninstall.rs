@@ -15,6 +15,7 @@ use crate::commands::install_work::{Work, tell};
 use crate::commands::uninstall_mcp::{self, UninstallMcpArgs, UninstallMcpServerArgs};
 use crate::editing::{Book, Ledger, Written};
 use crate::exit::{CommandError, ExitStatus};
+use crate::person;
 use crate::ui::Ui;
 
 /// Take unstuck out of agents' settings again
@@ -66,6 +67,10 @@ pub(crate) fn run(ui: &mut Ui, cellar: &Cellar, args: &UninstallArgs) -> Result<
         Some(UninstallWhat::Mcp(args)) => return uninstall_mcp::run(ui, cellar, args),
         Some(UninstallWhat::McpServer(args)) => return uninstall_mcp::run_own(ui, cellar, args),
         None => {}
+    }
+    // Without its hooks, nothing holds an agent back.
+    if !args.dry_run {
+        person::must_not_be_an_agent()?;
     }
     let places = Places::here();
     let own = OwnProgram::here().map_err(CommandError::NoProgram)?;

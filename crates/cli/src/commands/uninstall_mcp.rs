@@ -13,6 +13,7 @@ use crate::commands::install_work::{Work, tell};
 use crate::editing::{Book, Ledger};
 use crate::exit::{CommandError, ExitStatus};
 use crate::nearest::nearest;
+use crate::person;
 use crate::ui::Ui;
 
 /// Take unstuck away from in front of MCP servers
@@ -114,6 +115,9 @@ fn take_out(
     aim: &Aim,
     manner: &Manner,
 ) -> Result<ExitStatus, CommandError> {
+    if !manner.dry_run {
+        person::must_not_be_an_agent()?;
+    }
     let places = Places::here();
     let own = OwnProgram::here().map_err(CommandError::NoProgram)?;
     let program = own.path.to_string_lossy().into_owned();

@@ -8,6 +8,7 @@ use serde_json::Value;
 use unstuck::schemars::JsonSchema;
 use unstuck::{Annotations, Failure, Tool, ToolContext};
 use unstuck_judge::Lang;
+use unstuck_vault::Origin;
 
 use super::schema::schema;
 use super::workplace::Waiting;
@@ -85,7 +86,7 @@ impl Tool for TakeSnapshot {
         scopes.iter().try_for_each(|path| workplace.must_hold(&here, path))?;
         let label = args.label.trim();
         let note = if label.is_empty() { unlabelled(workplace.lang()) } else { label };
-        let saving = Saving { note, all: args.all, pin: false, json: true };
+        let saving = Saving { note, origin: Origin::Agent, all: args.all, pin: false, json: true };
         let snapshot = taken(&Safe::of(&cellar), scopes, &saving, &Waiting(context)).map_err(failure)?;
         Ok(serde_json::to_value(WireSnapshot::new(&snapshot))?)
     }

@@ -125,7 +125,7 @@ impl Tool for Undo {
                     }
                     (Origin::Call { .. }, _) => vault.undo(snapshot.id, &choice, &watch),
                     // Whoever names what somebody saved wants exactly that.
-                    (Origin::Person | Origin::Restore { .. }, _) => {
+                    (Origin::Person | Origin::Agent | Origin::Restore { .. }, _) => {
                         vault.restore(snapshot.id, &choice, &watch)
                     }
                 };
@@ -134,7 +134,7 @@ impl Tool for Undo {
         };
         let why = match &snapshot.origin {
             Origin::Call { .. } => Why::Undo,
-            Origin::Person | Origin::Restore { .. } => Why::Restore,
+            Origin::Person | Origin::Agent | Origin::Restore { .. } => Why::Restore,
         };
         if !args.dry_run {
             safe.finish(&vault, Some(Done::Restored(snapshot, &restored, why)));
@@ -161,7 +161,7 @@ impl Undo {
 fn told(snapshot: &Snapshot, restored: &Restored, why: Why, dry_run: bool, lang: Lang) -> Value {
     let (call, label) = match &snapshot.origin {
         Origin::Call { call, label, .. } => (*call, Some(quoted(label, LABEL))),
-        Origin::Person | Origin::Restore { .. } => (None, None),
+        Origin::Person | Origin::Agent | Origin::Restore { .. } => (None, None),
     };
     let done: Vec<WireDifference> = restored.done.iter().take(NAMED).map(WireDifference::from).collect();
     let kept: Vec<WireKept> = restored.kept.iter().take(NAMED).map(WireKept::from).collect();

@@ -316,7 +316,7 @@ impl Post<'_> {
             Origin::Call { key: named, session: of, .. } => {
                 **named == *key && of == session && !snapshot.concluded
             }
-            Origin::Person | Origin::Restore { .. } => false,
+            Origin::Person | Origin::Agent | Origin::Restore { .. } => false,
         };
         if key.is_empty() {
             return;

@@ -88,6 +88,17 @@ enum Alerts {
 }
 
 impl Settings {
+    /// What is built in, and nothing else.
+    pub(crate) fn built_in() -> Settings {
+        Settings {
+            values: Vec::new(),
+            alerts: Alerts::BuiltIn,
+            agents: Vec::new(),
+            retry: Vec::new(),
+            state_folder: None,
+        }
+    }
+
     /// Loads all layers. The first mistake is the answer: a command does not guess what was meant.
     pub(crate) fn load(around: &Around, flags: &[String]) -> Result<Settings, SettingsError> {
         let (settings, mistakes) = Settings::load_leniently(around, flags);
@@ -99,14 +110,7 @@ impl Settings {
 
     /// Loads all layers and leaves out what is wrong. For hooks, which may not fail, and for whoever mends a file.
     pub(crate) fn load_leniently(around: &Around, flags: &[String]) -> (Settings, Vec<SettingsError>) {
-        let state_folder = around.state_folder.clone();
-        let mut settings = Settings {
-            values: Vec::new(),
-            alerts: Alerts::BuiltIn,
-            agents: Vec::new(),
-            retry: Vec::new(),
-            state_folder,
-        };
+        let mut settings = Settings { state_folder: around.state_folder.clone(), ..Settings::built_in() };
         let mut mistakes = Vec::new();
         let mut alerts = Vec::new();
         let home = around.home.as_deref();

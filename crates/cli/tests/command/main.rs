@@ -8,6 +8,7 @@ mod agent_files;
 mod alerts;
 mod allow;
 mod bad_input;
+mod brakes;
 mod checks;
 #[cfg(target_os = "linux")]
 mod clock;

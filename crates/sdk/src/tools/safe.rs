@@ -193,7 +193,7 @@ impl Safe {
     }
 
     fn retention(&self) -> Retention {
-        Retention { per_target: PER_TARGET, max_age: MAX_AGE, max_size: self.max_size }
+        Retention { per_target: PER_TARGET, max_age: MAX_AGE, max_size: self.max_size, spare_persons: false }
     }
 }
 

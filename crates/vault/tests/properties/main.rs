@@ -134,7 +134,12 @@ impl World {
                 self.saved = None;
             }
             Step::Collect { per_target } => {
-                let retention = Retention { per_target: *per_target, max_age: A_DAY, max_size: u64::MAX };
+                let retention = Retention {
+                    per_target: *per_target,
+                    max_age: A_DAY,
+                    max_size: u64::MAX,
+                    spare_persons: false,
+                };
                 let collected = said(self.vault.collect(&retention, now(), &Unwatched), "collect")?;
                 prop_assert_eq!(collected.blocked_by, []);
                 self.forget(&collected.snapshots);

@@ -221,7 +221,12 @@ fn while_a_restore_cannot_be_finished_snapshots_are_taken_all_the_same() {
     let vault = Vault::open(house.vault.folder()).unwrap();
     assert!(vault.awaits_recovery());
     vault.take(&house.wish(std::slice::from_ref(&house.tree)), &Unwatched).unwrap();
-    let retention = Retention { per_target: 3, max_age: Duration::from_secs(3600), max_size: 1 << 40 };
+    let retention = Retention {
+        per_target: 3,
+        max_age: Duration::from_secs(3600),
+        max_size: 1 << 40,
+        spare_persons: false,
+    };
     let now = std::time::SystemTime::now();
     let refusals = [
         vault.restore(id, &house.choice(&[]), &Unwatched).map(|_| ()),
@@ -250,7 +255,12 @@ fn what_could_not_be_finished_for_a_day_is_given_up_when_space_is_given_back() {
     let stage = begin(&house, id);
     fs::rename(&stage, stage.with_extension("hidden")).unwrap();
     fs::write(&stage, "").unwrap();
-    let retention = Retention { per_target: 3, max_age: Duration::from_secs(1 << 30), max_size: 1 << 40 };
+    let retention = Retention {
+        per_target: 3,
+        max_age: Duration::from_secs(1 << 30),
+        max_size: 1 << 40,
+        spare_persons: false,
+    };
     let now = std::time::SystemTime::now();
     let after = |hours: u64| now + Duration::from_secs(hours * 3600);
     house.vault.collect(&retention, after(23), &Unwatched).unwrap_err();
@@ -284,7 +294,12 @@ fn a_restore_whose_disk_is_away_waits_until_it_is_back() {
         take_away(disk, &away);
         let vault = Vault::open(house.vault.folder()).unwrap();
         vault.take(&house.wish(&[other.path().to_owned()]), &Unwatched).unwrap();
-        let retention = Retention { per_target: 3, max_age: Duration::from_secs(3600), max_size: 1 << 40 };
+        let retention = Retention {
+            per_target: 3,
+            max_age: Duration::from_secs(3600),
+            max_size: 1 << 40,
+            spare_persons: false,
+        };
         let later = std::time::SystemTime::now() + Duration::from_secs(48 * 3600);
         let refusals = [
             vault.restore(one.0, &house.choice(&[]), &Unwatched).map(|_| ()),
