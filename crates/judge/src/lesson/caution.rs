@@ -117,15 +117,30 @@ fn is_risky_tool(tool: &str) -> bool {
 /// Does a word name what others use? Groups of packages may be called so.
 pub(super) fn is_in_use(word: &str, shape: &str) -> bool {
     let is_named = |part: &str| IN_USE.contains(&part.to_lowercase().as_str());
-    !matches!(shape, "bundlename" | "names") && word.split(|sign: char| !sign.is_alphanumeric()).any(is_named)
+    !matches!(shape, "bundlevalue" | "names" | "nodeenv")
+        && word.split(|sign: char| !sign.is_alphanumeric()).any(is_named)
 }
 
 /// Does the name of a task say that more may come of it than files of the project?
 pub(super) fn names_risk(program: &str, word: &str) -> bool {
     // A long one may be part of another word (`flywayClean`).
+    let is_named = |part: &str| matches!(part, "deps" | "dependencies" | "requirements" | "packages");
+    let is_of_dependencies = word.split(|sign: char| !sign.is_alphanumeric()).any(is_named);
     let is_risky = |part: &str| {
         let part = part.to_lowercase();
-        let is_own = part == "install" && matches!(program, "mvn" | "mvnw" | "mvnd");
+        // What these words do is fixed by the program.
+        let is_own = match part.as_str() {
+            "install" => matches!(program, "mvn" | "mvnw" | "mvnd") || is_of_dependencies,
+            "apply" => word.starts_with("spotless") || word.contains(":spotless"),
+            "clean" => {
+                word == "clean"
+                    && matches!(
+                        program,
+                        "mvn" | "mvnw" | "mvnd" | "gradle" | "gradlew" | "sbt" | "lein" | "cargo"
+                    )
+            }
+            _ => false,
+        };
         let is_in = |risky: &str| part == risky || risky.len() >= RISKY_WITHIN && part.contains(risky);
         !is_own && RISKY_TASKS.iter().any(|risky| is_in(risky))
     };

@@ -4,6 +4,9 @@
 
 mod shape;
 
+use std::borrow::Cow;
+
+use super::caution::is_in_use;
 use crate::shell::{Command, Join, Role, Script, assignment};
 use shape::{Around, fits, is_inside};
 
@@ -37,19 +40,47 @@ struct Flag {
     value: Option<usize>,
 }
 
+/// What is put together while it runs, but can only become one thing: a number, or the project's own folder.
+const FORESEEABLE: &[(&str, &str)] = &[
+    ("$(nproc)", "4"),
+    ("$(getconf _NPROCESSORS_ONLN)", "4"),
+    ("$(sysctl -n hw.ncpu)", "4"),
+    ("$(sysctl -n hw.logicalcpu)", "4"),
+    ("$(pwd)", "."),
+    ("${PWD}", "."),
+    ("$PWD", "."),
+];
+
 /// Tells whether a line may be told as a step.
 pub(super) fn is_step(line: &str) -> bool {
+    let line = &foreseen(line);
     let script = Script::parse(line);
     is_readable(line) && all_allowed(script.commands(), &[STEPS], None)
 }
 
 /// Tells whether a call may be told in the place of another one, whatever that one was.
 pub(super) fn is_call(to: &str) -> bool {
+    let to = &foreseen(to);
     is_readable(to) && all_allowed(Script::parse(to).commands(), &[STEPS, CALLS], None)
+}
+
+/// A line, with what can be foreseen in the place of what is put together.
+fn foreseen(line: &str) -> Cow<'_, str> {
+    match line.contains('$') {
+        false => Cow::Borrowed(line),
+        true => {
+            let begun = Cow::Borrowed(line);
+            FORESEEABLE.iter().fold(begun, |line, (from, to)| match line.contains(from) {
+                true => Cow::Owned(line.replace(from, to)),
+                false => line,
+            })
+        }
+    }
 }
 
 /// Tells whether a call may be told in the place of another one, whose words were meant anyway.
 pub(super) fn is_call_for(from: &str, to: &str) -> bool {
+    let to = &foreseen(to);
     let script = Script::parse(to);
     let meant = Script::parse(from);
     is_same_tool(from, to) || is_readable(to) && all_allowed(script.commands(), &[STEPS, CALLS], meant.last())
@@ -140,6 +171,7 @@ fn all_allowed(commands: &[Command], tables: &[&[Row]], meant: Option<&Command>)
             (Role::Inner | Role::Defined, _, _) => false,
             (Role::Wrapper, Join::Wraps, Some(inner)) => looked.starts(inner),
             (Role::Wrapper, _, _) => false,
+            (Role::Plain, _, _) if command.program == "export" => exports_plainly(command),
             (Role::Plain, _, _) => feeds && says_yes(command) || tables.iter().any(|rows| looked.is_in(rows)),
         };
         let has_set = |(name, value): &(String, String)| {
@@ -151,7 +183,9 @@ fn all_allowed(commands: &[Command], tables: &[&[Row]], meant: Option<&Command>)
                 command.program != "git"
                     || ["GIT_", "LC_", "LANG"].iter().any(|start| name.starts_with(start))
             };
-            is_meant || is_told() && is_variable(name, value)
+            // What others use is built here at most.
+            let is_built = || command.words.iter().any(|word| word.starts_with("build"));
+            is_meant || is_told() && is_variable(name, value) && (!is_in_use(value, "") || is_built())
         };
         if !is_allowed || !is_read || !command.assignments.iter().all(has_set) || !looked.redirects_plainly()
         {
@@ -161,6 +195,12 @@ fn all_allowed(commands: &[Command], tables: &[&[Row]], meant: Option<&Command>)
         entered += usize::from(command.program == "cd");
     }
     !commands.is_empty()
+}
+
+/// Does it only set variables that may be set?
+fn exports_plainly(command: &Command) -> bool {
+    let is_told = |word: &String| assignment(word).is_some_and(|(name, value)| is_variable(name, value));
+    !command.args().is_empty() && command.args().iter().all(is_told)
 }
 
 /// Does it only answer what another program asks?
@@ -330,8 +370,9 @@ fn flag(row: &Row, args: &[String], at: usize, around: Around<'_>) -> Option<usi
         }
         // `-j4`. Behind a single dash letters may be another, longer flag.
         let attached = word.strip_prefix(flag.name).filter(|_| !flag.name.starts_with("--"));
-        let is_value =
-            |value: &&str| value.starts_with(|sign: char| sign.is_ascii_digit()) || flag.name == "-I";
+        let is_value = |value: &&str| {
+            value.starts_with(|sign: char| sign.is_ascii_digit()) || matches!(flag.name, "-I" | "-G")
+        };
         if attached.filter(is_value).is_some_and(|value| fits(shape, value, around)) {
             return Some(1);
         }
