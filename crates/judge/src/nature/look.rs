@@ -32,6 +32,18 @@ const SET_BY_A_WORD: &[&str] =
 /// Flags that name a file that is made, whatever the program is.
 const FILES_BY_FLAG: &[&str] =
     &["-out", "--out", "--outfile", "--output-file", "--output-dir", "--output-directory"];
+/// Programs that look, and flags with which they take away what they look at.
+const TAKES_AWAY_WITH: &[(&str, &[&str])] = &[
+    ("dmesg", &["-c", "-C", "-D", "-E", "-n", "--clear", "--read-clear", "--console-off", "--console-on"]),
+    (
+        "journalctl",
+        &["--vacuum-size", "--vacuum-time", "--vacuum-files", "--rotate", "--flush", "--relinquish-var"],
+    ),
+    ("ss", &["-K", "--kill"]),
+    ("history", &["-c", "-d", "-w", "-a", "-r"]),
+    ("last", &["--rotate"]),
+    ("ipcs", &["-D"]),
+];
 /// So many words of a command are looked at for a verb that changes something.
 const VERB_AMONG: usize = 4;
 
@@ -77,9 +89,13 @@ fn command_seems(command: &Command) -> bool {
     let has_changing_verb = || command.operands().take(VERB_AMONG).any(changes);
     let sets = || command.operands().any(|word| !word.starts_with('+'));
     let program = command.program.as_str();
+    let takes_away = |(name, flags): &(&str, &[&str])| {
+        *name == program && command.args().iter().any(|word| flags.iter().any(|flag| is_given(word, flag)))
+    };
     has_harmless_variables(command)
+        && !TAKES_AWAY_WITH.iter().any(takes_away)
         && !command.redirections.iter().any(Redirection::writes_file)
-        && !matches!(program, "tee" | "alias")
+        && !matches!(program, "tee" | "alias" | "mktemp")
         && limits(command).is_none_or(|limits| is_within(command, &limits))
         && (!looks || is_plainly_called(command))
         && (!looks || known.filter || known.checks || limits(command).is_some() || !has_changing_verb())

@@ -72,7 +72,7 @@ pub enum Stream {
 pub enum Flow {
     /// `>`: the file is made anew.
     Write,
-    /// `>>`: the file grows.
+    /// `>>`, `<>`: the file may grow.
     Append,
     /// `<`: the file is read.
     Read,

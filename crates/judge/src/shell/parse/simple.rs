@@ -66,8 +66,10 @@ impl Reader<'_, '_> {
             Flow::Duplicate
         } else if self.take(">|") || self.take(">") {
             Flow::Write
+        } else if self.take("<>") {
+            // Open for both: what is there stays, and may grow.
+            Flow::Append
         } else {
-            self.take("<>");
             self.take("<");
             Flow::Read
         };
