@@ -4,6 +4,7 @@
 mod chaos;
 mod full_disk;
 mod memory;
+mod power;
 mod secrets;
 mod strace;
 pub mod sweep;
@@ -15,6 +16,7 @@ use std::time::Instant;
 use full_disk::FullDisk;
 use lexopt::prelude::*;
 use memory::Memory;
+use power::Power;
 use strace::Strace;
 use sweep::{SCENES, Tally};
 
@@ -97,6 +99,22 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
         }
         None => {}
     }
+    if wanted("power") {
+        let start = Instant::now();
+        match power::run(unstuck, options.full, options.seed)? {
+            Power::Held { cuts, deeds, promised } => {
+                println!(
+                    "the power goes: {cuts} cuts in a story of {deeds} changes to files and {promised} promises, all kept ({:.1} s)",
+                    start.elapsed().as_secs_f64()
+                );
+                remarks.push(format!("{cuts} power cuts"));
+            }
+            Power::Skipped(why) => {
+                println!("the power goes: SKIPPED, {why}");
+                remarks.push(format!("power cuts SKIPPED: {why}"));
+            }
+        }
+    }
     if wanted("disk") {
         match full_disk::run(unstuck)? {
             FullDisk::Held { acknowledged, refused } => {
@@ -132,7 +150,7 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
         remarks.push(planted.to_string());
     }
     match remarks.is_empty() {
-        true => Err("--only takes sweep, chaos, disk, memory or secrets".into()),
+        true => Err("--only takes sweep, chaos, power, disk, memory or secrets".into()),
         false => Ok(remarks.join("; ")),
     }
 }
