@@ -51,9 +51,9 @@ cargo xtask bench vault [--quick | --big] [--image] [--binary FILE] [--write]
 cargo xtask fuzz [--seconds N | --hours N] [--corpus DIR] [TARGET]...
                                       throw garbage at it: seconds for each target, or hours for all in turns; goes on
                                       from what earlier runs learned
-cargo xtask faults [--full] [--seed N] [--only sweep|chaos|power|disk|memory|secrets]
+cargo xtask faults [--full] [--seed N] [--only sweep|chaos|power|file|disk|memory|secrets]
                    [--binary FILE]    kill it, fail its file system calls and its allocations one after another, cut
-                                      the power; plant secrets
+                                      the power, damage its database; plant secrets
 cargo xtask faults vault [--short] [--every N] [--cases N] [--seed N] [--only sweep|mischief|disk|crowd]
                          [--big] [--binary FILE]
                                       the same for snapshots, restores and their removal; --big: a million files

@@ -43,7 +43,7 @@ impl Examined {
 }
 
 /// Columns that hold JSON, where they hold anything.
-const JSON: [(&str, &str); 6] = [
+pub(crate) const JSON: [(&str, &str); 6] = [
     ("event", "body"),
     ("call_text", "life"),
     ("call_text", "verdict"),
@@ -148,11 +148,15 @@ impl Column {
             ValueRef::Real(_) => self.sort == "REAL",
             ValueRef::Blob(_) => self.sort == "BLOB",
             ValueRef::Text(bytes) => {
-                let is_json = || bytes.is_empty() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
-                self.sort == "TEXT" && str::from_utf8(bytes).is_ok() && (!self.is_json || is_json())
+                self.sort == "TEXT" && str::from_utf8(bytes).is_ok() && (!self.is_json || is_json(bytes))
             }
         }
     }
+}
+
+/// Can it stand in a column for JSON?
+pub(crate) fn is_json(bytes: &[u8]) -> bool {
+    bytes.is_empty() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
 fn rows(

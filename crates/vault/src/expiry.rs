@@ -19,10 +19,10 @@ type Target<'a> = (&'a [Scope], Kind);
 /// Which snapshots are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    OfCalls,
-    OfRestores,
-    OfAgents,
-    OfPersons,
+    Calls,
+    Restores,
+    Agents,
+    Persons,
 }
 
 /// The snapshots that have expired, the oldest first. `size` is what the safe holds in bytes.
@@ -93,10 +93,10 @@ fn credible(snapshots: &[Snapshot], retention: &Retention, now: SystemTime) -> S
 
 fn target(snapshot: &Snapshot) -> Target<'_> {
     let kind = match snapshot.origin {
-        Origin::Call { .. } => Kind::OfCalls,
-        Origin::Restore { .. } => Kind::OfRestores,
-        Origin::Agent => Kind::OfAgents,
-        Origin::Person => Kind::OfPersons,
+        Origin::Call { .. } => Kind::Calls,
+        Origin::Restore { .. } => Kind::Restores,
+        Origin::Agent => Kind::Agents,
+        Origin::Person => Kind::Persons,
     };
     (&snapshot.scopes, kind)
 }

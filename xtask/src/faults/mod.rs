@@ -2,6 +2,7 @@
 //! nothing that was acknowledged may be missing, nothing may be damaged, and the next run must work.
 
 mod chaos;
+mod file;
 mod full_disk;
 mod memory;
 mod power;
@@ -115,6 +116,15 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
             }
         }
     }
+    if wanted("file") {
+        let start = Instant::now();
+        let file::Damaged { cases, kept, lost } = file::run(unstuck, options.full, options.seed)?;
+        println!(
+            "damaged files: {cases}; {kept} calls came back, {lost} stood in what was damaged ({:.1} s)",
+            start.elapsed().as_secs_f64()
+        );
+        remarks.push(format!("{cases} damaged files"));
+    }
     if wanted("disk") {
         match full_disk::run(unstuck)? {
             FullDisk::Held { acknowledged, refused } => {
@@ -150,7 +160,7 @@ fn all(unstuck: &Path, options: &Options) -> Result<String, Fault> {
         remarks.push(planted.to_string());
     }
     match remarks.is_empty() {
-        true => Err("--only takes sweep, chaos, power, disk, memory or secrets".into()),
+        true => Err("--only takes sweep, chaos, power, file, disk, memory or secrets".into()),
         false => Ok(remarks.join("; ")),
     }
 }

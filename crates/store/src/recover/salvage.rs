@@ -10,6 +10,7 @@ use rusqlite::{Connection, Error};
 use super::cells::{self, Cell, Sort};
 use super::pages::Pages;
 use crate::database;
+use crate::examine::{JSON, is_json};
 
 /// A table as this version knows it.
 #[derive(Debug)]
@@ -225,7 +226,7 @@ impl Salvage {
         for (value, column) in values.iter_mut().zip(&shape.columns) {
             if column.is_number {
                 *value = Value::Integer(cell.number);
-            } else if !column.holds(value) {
+            } else if !column.holds(value) || !column.reads(table, value) {
                 is_mended = true;
                 *value = column.replacement();
             }
@@ -254,6 +255,14 @@ impl Column {
             Value::Integer(_) => self.sort == "INTEGER" || self.sort == "REAL",
             Value::Real(_) => self.sort == "REAL",
             Value::Blob(_) => self.sort == "BLOB",
+        }
+    }
+
+    /// Is it JSON where it has to be?
+    fn reads(&self, table: &str, value: &Value) -> bool {
+        match value {
+            Value::Text(text) if JSON.contains(&(table, &self.name)) => is_json(text.as_bytes()),
+            Value::Text(_) | Value::Null | Value::Integer(_) | Value::Real(_) | Value::Blob(_) => true,
         }
     }
 

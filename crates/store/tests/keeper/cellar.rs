@@ -1,7 +1,7 @@
 //! A folder with nothing in it, and entries that reach it through the one door, each from a process of its own.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -91,8 +91,16 @@ impl Cellar {
         self.keeper(|keeper| keeper.keep_or(entry, now, Some(&world)))
     }
 
+    /// An entry for a folder that belongs to others as well.
+    pub(crate) fn keep_in(&self, root: &Path, entry: &Entry) -> Answer {
+        self.keeper_in(root, |keeper| keeper.keep(entry, self.now))
+    }
+
     pub(crate) fn keeper<T>(&self, work: impl FnOnce(&mut Keeper<'_>) -> T) -> T {
-        let root = self.root();
+        self.keeper_in(&self.root(), work)
+    }
+
+    fn keeper_in<T>(&self, root: &Path, work: impl FnOnce(&mut Keeper<'_>) -> T) -> T {
         let is_alive = |owner: &str| owner != "dead:1";
         let bench = Bench {
             ladder: ladder::Settings::of(Preset::Adaptive),
@@ -104,7 +112,7 @@ impl Cellar {
             problems: ProblemAges::default(),
         };
         work(&mut Keeper::new(Surroundings {
-            root: &root,
+            root,
             believed: self.filesystem.clone(),
             bench,
             patience: Patience { before: Duration::from_millis(30), after: Duration::from_millis(30) },

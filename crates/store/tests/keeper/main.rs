@@ -8,6 +8,7 @@ mod foresight;
 mod formats;
 mod lessons;
 mod lessons_strained;
+mod model;
 mod own_attempts;
 mod past_retries;
 mod protection;
