@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lexopt::prelude::*;
 
 use crate::supply::{self, Advice};
-use crate::{Fault, accept, e2e, faults, generate, honest, licences, load, mcp, project, score};
+use crate::{Fault, accept, e2e, faults, generate, honest, licences, load, mcp, project, score, soak};
 
 /// One thing that must hold.
 struct Step {
@@ -32,7 +32,7 @@ impl From<String> for Held {
 }
 
 /// The cheap ones first: most mistakes are found in the first minute.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "format", run: || cargo(&["fmt", "--all", "--check"], &[]) },
     Step { name: "generated pages", run: || generate::check().map(Held::from) },
     Step { name: "requirements", run: || accept::check().map(Held::from) },
@@ -64,6 +64,7 @@ const STEPS: [Step; 12] = [
     Step { name: "honest work", run: || honest::check().map(Held::from) },
     Step { name: "load", run: || load::check().map(Held::from) },
     Step { name: "faults", run: || faults::check().map(Held::from) },
+    Step { name: "soak", run: || soak::check().map(Held::from) },
 ];
 
 /// What a few minutes show while somebody works: no test that starts the program, no release build.

@@ -22,6 +22,7 @@ mod project;
 mod sbom;
 mod score;
 mod simulate;
+mod soak;
 mod supply;
 mod world;
 
@@ -60,6 +61,8 @@ cargo xtask faults vault [--short] [--every N] [--cases N] [--seed N] [--only sw
 cargo xtask layers [--only WORDS]     take the layers of the library away, one by one: does a test miss them?
 cargo xtask load [--full] [--seed N] [--binary FILE]
                                       many writers and readers at once
+cargo xtask soak [--hours N] [--out DIR] [--binary FILE]
+                                      writers, kills, full disks and upgrades for hours; figures in a table and a drawing
 cargo xtask e2e [--only AGENT] [--scenario NAME | --scenario day-] [--day-all] [--binary FILE]
                 [--scripted FILE] [--keep] [--list]
                                       real agents with scripted models, and what their models received;
@@ -108,6 +111,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "e2e" => e2e::run(args),
         "mcp" => mcp::run(args),
         "simulate" => simulate::run(args),
+        "soak" => soak::run(args),
         "licences" => licences::run(args),
         "supply" => supply::run(args),
         "sbom" => sbom::run(args),
