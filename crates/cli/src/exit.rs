@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_store::{LineError, StoreError};
 use unstuck_vault::{SnapshotId, VaultError};
 
@@ -84,7 +84,7 @@ pub(crate) enum CommandError {
     NoSessionName { name: String },
     #[error("{agent} cannot take up a session: its settings do not say how")]
     NoWayToResume { agent: String },
-    #[error("no session is called {name}")]
+    #[error("no session is called {}", quote::bare(name))]
     NoSuchSession { name: String, nearest: Option<String> },
     #[error("no call and no problem is called {asked}")]
     NothingCalled { asked: String },
@@ -158,11 +158,11 @@ pub(crate) enum CommandError {
     SnapshotGone { removal: Box<GoneSnapshot> },
     #[error("there is no snapshot")]
     NoSnapshot,
-    #[error("there is no {}", path.display())]
+    #[error("there is no {}", quote::bare(&path.to_string_lossy()))]
     NoSuchPath { path: PathBuf },
-    #[error("{id} does not cover {}", path.display())]
+    #[error("{id} does not cover {}", quote::bare(&path.to_string_lossy()))]
     NotInSnapshot { id: SnapshotId, path: PathBuf },
-    #[error("no snapshot belongs to a call that is called {asked}")]
+    #[error("no snapshot belongs to a call that is called {}", quote::bare(asked))]
     NotProtected { asked: String },
     #[error("there is nothing to undo here")]
     NothingToUndo { elsewhere: Option<String> },

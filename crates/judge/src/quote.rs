@@ -55,6 +55,14 @@ pub fn name(text: &str) -> String {
     }
 }
 
+/// Returns a name from outside for a sentence that names it without marks: as it is, and otherwise between brackets.
+pub fn bare(text: &str) -> Cow<'_, str> {
+    match is_name(text) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(fenced(text, LINE)),
+    }
+}
+
 /// Tells whether a text from outside can be nothing but a name or a path.
 pub fn is_name(text: &str) -> bool {
     Shape::Name.fits(text) || Shape::Path.fits(text)

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_store::{DEEDS_MAX, Deed, Foreign, LineError, StoreError, WORDS_MAX};
 use unstuck_vault::VaultError;
 
@@ -29,7 +29,7 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoSessionName { name } => format!("{name} 不是会话名称"),
         CommandError::NoWayToResume { agent } => format!("{agent} 无法继续会话：其设置没有说明方法"),
         CommandError::NoSuchAlert { name, .. } => format!("没有名为 {name} 的告警"),
-        CommandError::NoSuchSession { name, .. } => format!("没有名为 {name} 的会话"),
+        CommandError::NoSuchSession { name, .. } => format!("没有名为 {} 的会话", quote::bare(name)),
         CommandError::NothingCalled { asked } => format!("没有名为 {asked} 的调用或问题"),
         CommandError::NoSuchProblem { asked } => format!("没有名为 {asked} 的问题"),
         CommandError::NoSuchLesson { asked } => format!("没有名为 {asked} 的经验"),
@@ -72,9 +72,11 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::SnapshotGone { removal } => removal.in_words(Lang::Zh),
         CommandError::NoSnapshot => "没有快照".to_owned(),
         CommandError::OurOwn { path } => format!("这会毁掉 unstuck 自己保存的内容：{}", path.display()),
-        CommandError::NoSuchPath { path } => format!("{} 不存在", path.display()),
-        CommandError::NotInSnapshot { id, path } => format!("{id} 不包含 {}", path.display()),
-        CommandError::NotProtected { asked } => format!("没有快照属于名为 {asked} 的调用"),
+        CommandError::NoSuchPath { path } => format!("{} 不存在", quote::bare(&path.to_string_lossy())),
+        CommandError::NotInSnapshot { id, path } => {
+            format!("{id} 不包含 {}", quote::bare(&path.to_string_lossy()))
+        }
+        CommandError::NotProtected { asked } => format!("没有快照属于名为 {} 的调用", quote::bare(asked)),
         CommandError::NothingToUndo { .. } => "这里没有可撤销的内容".to_owned(),
         CommandError::UndoneAsFarAsKept { .. } => {
             "这里保留有快照的调用都已撤销，或没有改动任何内容".to_owned()

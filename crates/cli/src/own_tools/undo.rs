@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck::schemars::JsonSchema;
 use unstuck::{Annotations, Failure, Tool, ToolContext};
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_vault::{Choice, Origin, Restored, Snapshot};
 
 use super::schema::schema;
@@ -176,6 +176,6 @@ fn told(snapshot: &Snapshot, restored: &Restored, why: Why, dry_run: bool, lang:
         "kept": kept,
         "kept_count": restored.kept.len(),
         "verified": restored.verified,
-        "text": restored_page::in_words(restored, why, dry_run, lang),
+        "text": quote::block(&restored_page::in_words(restored, why, dry_run, lang)),
     })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use unstuck::{Failure, ToolContext};
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_vault::{Progress, Snapshot, Watch};
 
 use crate::cellar::Cellar;
@@ -75,7 +75,8 @@ impl Workplace {
     }
 
     fn outside(&self, here: &Here, path: &Path) -> Failure {
-        let (path, folder) = (path.display(), here.project().display());
+        let [path, folder] =
+            [path, here.project()].map(|path| quote::bare(&path.to_string_lossy()).into_owned());
         let (said, advice) = match self.lang {
             Lang::En => (
                 format!("{path} lies outside {folder}, and this server does not reach further"),

@@ -176,7 +176,7 @@ fn a_snapshot_is_really_taken_and_really_brought_back() {
     assert_eq!(one["restored"], json!([{ "path": here(&world, "app/src/main.rs"), "change": "modified" }]));
     let undone = client.works("undo", json!({ "snapshot": "s1" }));
     assert_eq!(tree(&world.path("app")), before, "{undone}");
-    assert!(undone["text"].as_str().unwrap().starts_with("brought back "), "{undone}");
+    assert!(undone["text"].as_str().unwrap().starts_with("⟦brought back "), "{undone}");
     assert!(undone["restored_count"].as_u64().unwrap() >= 2, "{undone}");
     // What was there before is saved, and comes back in turn.
     let saved = undone["saved"].as_str().unwrap().to_owned();
@@ -389,6 +389,14 @@ fn no_tool_lets_an_output_speak() {
         let said =
             client.works("diagnose", json!({ "command": "node a.js", "exit_code": 1, "stderr": printed }));
         all_quote(&said, &row.tell, &[], "diagnose");
+        for (tool, field) in
+            [("log", "session"), ("undo", "call_id"), ("undo", "snapshot"), ("diagnose", &*row.subject)]
+        {
+            let (said, failed) = client.call(tool, json!({ field: row.subject }));
+            // What was passed is shown as it was, in fields of its own.
+            all_quote(&said, &row.tell, &["got", "path"], tool);
+            assert!(failed, "{said}");
+        }
         let payload = json!({ "event": "after", "session": "s", "call_id": number.to_string(), "exit_code": 1,
             "tool": format!("mcp__{}__x", row.subject), "cwd": here(&world, "app"), "input": { "path": row.subject },
             "stderr": printed });

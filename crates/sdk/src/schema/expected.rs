@@ -187,14 +187,14 @@ impl Expected {
                 format!(
                     "{} {}",
                     pick(lang, "a text that matches", "符合以下模式的文本："),
-                    quote::foreign(pattern)
+                    quote::quoted(pattern)
                 )
             }
             Expected::Format(format) => {
                 format!(
                     "{} {}",
                     pick(lang, "a text of the format", "以下格式的文本："),
-                    quote::foreign(format)
+                    quote::quoted(format)
                 )
             }
             Expected::Distinct => pick(lang, "a list without repetitions", "不含重复项的列表").to_owned(),

@@ -62,9 +62,12 @@ pub(super) fn got(value: &Value, way: &[Step<'_>], lang: Lang) -> String {
     }
 }
 
-/// A text in quotes.
+/// A text in quotes; as data where it could be a sentence.
 pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", harmless(text, VALUE_MAX, '"'))
+    match is_word(text) {
+        true => format!("\"{}\"", harmless(text, VALUE_MAX, '"')),
+        false => fenced(text, VALUE_MAX),
+    }
 }
 
 /// A name as it can stand between backticks. A schema comes from a server: what is no word is quoted as data there.
@@ -72,14 +75,6 @@ pub(super) fn name(text: &str) -> String {
     match is_word(text) {
         true => harmless(text, NAME_MAX, '`'),
         false => fenced(text, NAME_MAX),
-    }
-}
-
-/// Words of a schema.
-pub(super) fn foreign(text: &str) -> String {
-    match is_word(text) {
-        true => quoted(text),
-        false => fenced(text, VALUE_MAX),
     }
 }
 
@@ -102,7 +97,7 @@ pub(super) fn line(text: &str) -> String {
 /// A value of the schema, such as one of the words it allows.
 pub(super) fn literal(value: &Value) -> String {
     match value {
-        Value::String(text) => foreign(text),
+        Value::String(text) => quoted(text),
         Value::Array(_) => "[…]".to_owned(),
         Value::Object(_) => "{…}".to_owned(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -173,7 +168,7 @@ pub(super) fn readable(way: &[Step<'_>]) -> String {
                 }
                 text.push_str(&name(field));
             }
-            Step::Field(field) => drop(write!(text, "[{}]", foreign(field).replace('`', "\\u{60}"))),
+            Step::Field(field) => drop(write!(text, "[{}]", quoted(field).replace('`', "\\u{60}"))),
             Step::Entry(at) => drop(write!(text, "[{at}]")),
         }
     }
@@ -216,7 +211,7 @@ mod tests {
     fn what_is_quoted_is_short_harmless_and_no_secret() {
         let say = |value: Value, field: &str| got(&value, &[Step::Field(field)], Lang::En);
         assert_eq!(say(json!("three"), "lines"), "a text \"three\"");
-        assert_eq!(say(json!("a\u{202e}\u{1b}\"\n"), "x"), r#"a text "a\u{202e}\u{1b}\"\n""#);
+        assert_eq!(say(json!("a\u{202e}\u{1b}\"\n"), "x"), r#"a text ⟦a\u{202e}\u{1b}"⟧"#);
         assert_eq!(say(json!("hunter2"), "password"), "a text (not shown)");
         assert_eq!(say(json!(12345), "api_key"), "the number");
         assert_eq!(say(json!("sesame"), "accessToken"), "a text (not shown)");

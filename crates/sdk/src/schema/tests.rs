@@ -455,12 +455,12 @@ fn what_says_the_same_is_written_as_it_should_be() {
     check_repair(
         &read,
         json!({ "Path": "a", "lines": "[1, \"2\"]", "encoding": "UTF8" }),
-        r#"{"path":"a","lines":[1,2],"encoding":"utf8"} | `Path` was renamed to `path`; `lines`: a text "[1, \"2\"]" was read as what it says; `lines[1]`: a text "2" was read as what it says; `encoding`: a text "UTF8" was spelt "utf8""#,
+        r#"{"path":"a","lines":[1,2],"encoding":"utf8"} | `Path` was renamed to `path`; `lines`: a text ⟦[1, "2"]⟧ was read as what it says; `lines[1]`: a text "2" was read as what it says; `encoding`: a text "UTF8" was spelt "utf8""#,
     );
     check_repair(
         &read,
         json!(r#"{"pth": "a"}"#),
-        r#"{"path":"a"} | the arguments: a text "{\"pth\": \"a\"}" was read as what it says; `pth` was renamed to `path`"#,
+        r#"{"path":"a"} | the arguments: a text ⟦{"pth": "a"}⟧ was read as what it says; `pth` was renamed to `path`"#,
     );
     check_repair(
         &read,
