@@ -238,7 +238,7 @@ pub struct WireAnswer<'a> {
     pub call: Option<i64>,
     /// The place in the timeline from which to go on reading.
     pub bookmark: Option<u64>,
-    /// What became of the record: `stored`, `spooled` or `lost`.
+    /// What became of the record: `stored`, `recorded`, `spooled` or `lost`.
     pub kept: &'static str,
     /// What unstuck itself could not do.
     #[serde(skip_serializing_if = "Option::is_none")]
