@@ -173,6 +173,8 @@ fn main() -> ExitCode {
     let _it_ends_us_then =
         signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     if let Some(args) = hook_args() {
+        #[cfg(target_os = "linux")]
+        memory::outlive_aborts();
         let _it_never_fails = commands::hook::run(&mut Ui::new(None), &args);
         return ExitStatus::Success.into();
     }

@@ -1,7 +1,7 @@
 //! What happens when there is no memory left. The standard library would abort, which agents take for a failure of their hook;
 //! a hook says its last word and ends as if it had nothing to say, any other command names the reason and exits with 125.
 //!
-//! Nothing here may allocate: there is nothing to allocate from.
+//! Nothing that ends a process here may allocate: there is nothing to allocate from.
 #![allow(
     unsafe_code,
     reason = "an allocator is unsafe to write, and there is no stable way to be told that it failed"
@@ -49,6 +49,12 @@ fn given(block: *mut u8) -> *mut u8 {
         give_up();
     }
     block
+}
+
+/// From now on the C library does not end this process either, as it does where it lacks memory for itself.
+pub(crate) fn outlive_aborts() {
+    // SAFETY: what is done in the handler neither allocates nor waits, and never returns to what was interrupted.
+    let _it_ends_us_then = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, give_up) };
 }
 
 /// Ends this process. A second thread, or a second failure on the way out, ends it without a word.

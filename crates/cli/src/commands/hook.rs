@@ -48,6 +48,7 @@ pub(crate) struct HookArgs {
 /// Answers, and never fails.
 pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandError> {
     let begun = Instant::now();
+    silence();
     if switch::is_disabled() {
         return Ok(ExitStatus::Success);
     }
@@ -60,6 +61,14 @@ pub(crate) fn run(ui: &mut Ui, args: &HookArgs) -> Result<ExitStatus, CommandErr
     }
     let _nobody_may_notice = ui.finish();
     Ok(ExitStatus::Success)
+}
+
+/// Nobody reads standard error of a hook, and some agents take words there for a failure: what the C library says when it
+/// lacks memory, for one.
+fn silence() {
+    #[cfg(unix)]
+    let _it_is_only_louder =
+        std::fs::File::options().write(true).open("/dev/null").map(rustix::stdio::dup2_stderr);
 }
 
 /// A panic of ours must look like nothing at all to the agent, but for the last word. Whoever looks at the timeline finds
