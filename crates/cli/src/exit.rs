@@ -158,6 +158,8 @@ pub(crate) enum CommandError {
     SnapshotGone { removal: Box<GoneSnapshot> },
     #[error("there is no snapshot")]
     NoSnapshot,
+    #[error("{} lies on {kind}, which the system makes up: there are no files to save", quote::bare(&path.to_string_lossy()))]
+    MadeUp { path: PathBuf, kind: &'static str },
     #[error("there is no {}", quote::bare(&path.to_string_lossy()))]
     NoSuchPath { path: PathBuf },
     #[error("{id} does not cover {}", quote::bare(&path.to_string_lossy()))]
@@ -261,6 +263,7 @@ impl CommandError {
             | CommandError::InsideAgent { .. }
             | CommandError::NoSuchPath { .. }
             | CommandError::OurOwn { .. }
+            | CommandError::MadeUp { .. }
             | CommandError::NeitherThenNorNow { .. }
             | CommandError::Vault(VaultError::TooWide { .. }) => ExitStatus::Usage,
             CommandError::NoSuchSession { .. }

@@ -31,6 +31,7 @@ mod lesson_draft;
 mod lesson_page;
 mod lines;
 mod machine;
+mod made_up;
 mod mcp;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -9,6 +9,7 @@ use unstuck_vault::{Coverage, Origin, Rebuildable, Snapshot, VaultError, Watch, 
 
 use crate::cellar::Cellar;
 use crate::exit::{CommandError, ExitStatus};
+use crate::made_up;
 use crate::onlooker::Onlooker;
 use crate::person;
 use crate::removed::{self, counted};
@@ -107,6 +108,9 @@ pub(crate) fn taken(
     saving: &Saving<'_>,
     watch: &dyn Watch,
 ) -> Result<Snapshot, CommandError> {
+    if let Some((path, kind)) = scopes.iter().find_map(|path| Some((path, made_up::filesystem(path)?))) {
+        return Err(CommandError::MadeUp { path: path.clone(), kind });
+    }
     let vault = safe.open()?;
     let wish = Wish {
         scopes,

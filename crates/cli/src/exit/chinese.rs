@@ -72,6 +72,9 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::SnapshotGone { removal } => removal.in_words(Lang::Zh),
         CommandError::NoSnapshot => "没有快照".to_owned(),
         CommandError::OurOwn { path } => format!("这会毁掉 unstuck 自己保存的内容：{}", path.display()),
+        CommandError::MadeUp { path, kind } => {
+            format!("{} 位于 {kind}，其内容由系统虚构：没有可保存的文件", quote::bare(&path.to_string_lossy()))
+        }
         CommandError::NoSuchPath { path } => format!("{} 不存在", quote::bare(&path.to_string_lossy())),
         CommandError::NotInSnapshot { id, path } => {
             format!("{id} 不包含 {}", quote::bare(&path.to_string_lossy()))

@@ -269,6 +269,7 @@ impl CommandError {
                 "a person removes what unstuck keeps with `unstuck purge`",
                 "由用户用 `unstuck purge` 删除 unstuck 保存的内容",
             ),
+            CommandError::MadeUp { .. } => say("name a folder on a disk", "请指定磁盘上的文件夹"),
             CommandError::NoSuchPath { .. } | CommandError::NeitherThenNorNow { .. } => {
                 say("check the path", "请检查路径")
             }

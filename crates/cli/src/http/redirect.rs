@@ -47,12 +47,20 @@ pub(super) fn next(hop: &Hop, status: u16, location: Option<&[u8]>) -> Next {
         301 | 302 => hop.method == Method::POST,
         _ => false,
     };
+    let is_same_place = keeps_secrets(&hop.url, &url);
+    if hop.with_payload && !becomes_get && !is_same_place {
+        let place = url.authority().map_or("", |place| place.as_str());
+        let scheme = url.scheme_str().unwrap_or_default();
+        return Next::Astray(format!(
+            "redirected with {status} to {scheme}://{place}, and what was to be sent is for the first address only"
+        ));
+    }
     let mut headers = hop.headers.clone();
     headers.remove(HOST);
     if becomes_get {
         drop_named(&mut headers, |name| name.starts_with("content-"));
     }
-    if !keeps_secrets(&hop.url, &url) {
+    if !is_same_place {
         drop_named(&mut headers, is_secret);
     }
     Next::There(Hop {
@@ -98,6 +106,14 @@ pub(crate) fn within_origin(base: &Uri, location: &[u8]) -> Option<Uri> {
     (same_host && base.scheme() == url.scheme() && port(base) == port(&url)).then_some(url)
 }
 
+/// Does an address name a host, and a port that is one where it names any?
+pub(super) fn has_sound_place(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default();
+    let place = url.authority().map_or("", |place| place.as_str());
+    let names_port = place.rsplit('@').next().is_some_and(|place| place.len() > host.len());
+    !host.is_empty() && (!names_port || url.port_u16().is_some_and(|port| port > 0))
+}
+
 /// What servers write into an address although it may not stand there is written as it must.
 fn encoded(location: &[u8]) -> String {
     let mut text = String::with_capacity(location.len());
@@ -136,8 +152,7 @@ fn join(base: &Uri, location: &str) -> Option<Uri> {
             format!("{scheme}://{}{}{query}", base.authority()?, without_dots(&path))
         }
     };
-    let url: Uri = whole.parse().ok()?;
-    url.host().filter(|host| !host.is_empty())?;
+    let url: Uri = whole.parse().ok().filter(has_sound_place)?;
     Some(match url.authority()?.as_str().rsplit_once('@') {
         Some((_, host)) => {
             let rest = url.path_and_query().map_or("/", |rest| rest.as_str());
@@ -214,7 +229,13 @@ mod tests {
 
     #[test]
     fn secrets_never_follow_to_another_host() {
-        let check = |from, to: &str, names: &str| check("GET", 302, from, to, &format!("GET {to} + {names}"));
+        let check = |from: &str, to: &str, names: &str| {
+            let hop = Hop { with_payload: false, ..hop("GET", from) };
+            let Next::There(hop) = next(&hop, 302, Some(to.as_bytes())) else { panic!("{to}") };
+            let mut all: Vec<&str> = hop.headers.keys().map(HeaderName::as_str).collect();
+            all.sort_unstable();
+            assert_eq!((hop.url.to_string(), all.join(",")), (to.to_owned(), names.to_owned()), "{from}");
+        };
         check("https://a.example/x", "https://a.example/y", ALL);
         check("https://a.example/x", "https://A.example:443/y", ALL);
         check("http://a.example/x", "https://a.example/y", ALL);
@@ -222,6 +243,50 @@ mod tests {
         check("https://a.example/x", "https://b.example/y", NO_SECRETS);
         check("https://a.example/x", "https://a.example:8443/y", NO_SECRETS);
         check("http://a.example:8080/x", "https://a.example/y", NO_SECRETS);
+    }
+
+    #[test]
+    fn a_body_goes_to_no_other_place() {
+        let stopped = |method, status, from, to, place: &str| {
+            let why = format!(
+                "redirected with {status} to {place}, and what was to be sent is for the first address only"
+            );
+            check(method, status, from, to, &why);
+        };
+        for status in [307, 308] {
+            stopped("POST", status, "http://a.example/", "http://b.example/x?y", "http://b.example");
+            stopped("POST", status, "https://a.example/", "http://a.example/", "http://a.example");
+            stopped("POST", status, "http://a.example/", "//a.example:81/", "http://a.example:81");
+            stopped("DELETE", status, "http://a.example/", "http://a.example.b/", "http://a.example.b");
+            stopped("GET", status, "http://a.example/", "http://me:pw@b.example/", "http://b.example");
+        }
+        stopped("PUT", 301, "http://a.example/", "http://b.example/", "http://b.example");
+        stopped("PATCH", 302, "http://a.example/", "http://[::1]:8080/", "http://[::1]:8080");
+        check(
+            "POST",
+            303,
+            "http://a.example/",
+            "http://b.example/",
+            "GET http://b.example/ accept,idempotency-key",
+        );
+        check(
+            "POST",
+            302,
+            "http://a.example/",
+            "http://b.example/",
+            "GET http://b.example/ accept,idempotency-key",
+        );
+    }
+
+    #[test]
+    fn a_port_that_is_none_is_an_error_and_not_the_usual_port() {
+        for place in ["h:99999", "h:65536", "h:", "h:0", "h:-1", "h:8o", "h:+80", "[::1]:99999", "me@h:99999"]
+        {
+            for location in [format!("http://{place}/"), format!("//{place}/x")] {
+                let expected = format!("redirected to an address that cannot be used: {location}");
+                check("GET", 302, "http://a.example/", &location, &expected);
+            }
+        }
     }
 
     #[test]

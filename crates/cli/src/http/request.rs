@@ -6,6 +6,7 @@ use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::payload::Payload;
+use super::redirect::has_sound_place;
 use super::redirect::{self, Hop};
 
 /// What stands in place of what only one host should know.
@@ -135,12 +136,10 @@ pub(crate) fn parse_url(text: &str) -> Result<Uri, String> {
         return Err(format!("{odd:?} must be percent-encoded in a URL (a space is %20)"));
     }
     let url: Uri = text.parse().map_err(|error| format!("{error}"))?;
-    let host = url.host().filter(|host| !host.is_empty()).ok_or("it names no host")?;
-    let place = url.authority().map_or("", |authority| authority.as_str());
-    let names_port = place.rsplit('@').next().is_some_and(|place| place.len() > host.len());
-    match names_port && url.port_u16().is_none() {
-        true => Err("its port is no number up to 65535".to_owned()),
-        false => Ok(url),
+    url.host().filter(|host| !host.is_empty()).ok_or("it names no host")?;
+    match has_sound_place(&url) {
+        true => Ok(url),
+        false => Err("its port is no number from 1 to 65535".to_owned()),
     }
 }
 

@@ -345,3 +345,18 @@ fn ctrl_c_leaves_nothing_behind() {
     let kept = world.run(&["snapshots", "--json"], "").json_lines().len();
     assert_eq!(kept, usize::from(said.exit == 0), "{said}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_the_system_makes_up_is_not_saved() {
+    let world = World::empty().with("app/x", "x");
+    symlink("/proc", world.path("app/p")).unwrap();
+    for path in
+        ["/proc", "/sys", "/dev", "/proc/1", "/proc/self/environ", "/dev/null", "app/p/", "app/p/1/status"]
+    {
+        world.run(&["snapshot", path], "").complains(2, &["which the system makes up", "hint: "]);
+    }
+    world.run(&["--lang", "zh", "snapshot", "/sys/kernel"], "").complains(2, &["由系统虚构"]);
+    // A link is saved as the link that it is.
+    assert_eq!(world.run(&["snapshot", "app"], "").exit, 0);
+}
