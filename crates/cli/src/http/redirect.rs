@@ -111,7 +111,9 @@ pub(super) fn has_sound_place(url: &Uri) -> bool {
     let host = url.host().unwrap_or_default();
     let place = url.authority().map_or("", |place| place.as_str());
     let names_port = place.rsplit('@').next().is_some_and(|place| place.len() > host.len());
-    !host.is_empty() && (!names_port || url.port_u16().is_some_and(|port| port > 0))
+    let is_number =
+        place.rsplit(':').next().is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    !host.is_empty() && (!names_port || is_number && url.port_u16().is_some_and(|port| port > 0))
 }
 
 /// What servers write into an address although it may not stand there is written as it must.
