@@ -18,6 +18,7 @@ mod ledger;
 mod licences;
 mod load;
 mod mcp;
+mod mutants;
 mod project;
 mod sbom;
 mod score;
@@ -73,6 +74,8 @@ cargo xtask simulate [--seed N] [--only SCENARIO] [--with FILE] [--write] [--jso
                                       how our retries fare beside others, in virtual time; --with: other settings
 cargo xtask licences                  are all dependencies under licences we accept?
 cargo xtask supply                    the same, with bans, sources and known weaknesses, by cargo-deny (built once)
+cargo xtask mutants [--sample N | --all] [FILE]...
+                                      change the judging and redacting code: does a test notice? one change in N
 cargo xtask sbom [FILE]               write what the program is made of (CycloneDX)";
 
 /// What went wrong, in words for the person who started the chore.
@@ -112,6 +115,7 @@ fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
         "mcp" => mcp::run(args),
         "simulate" => simulate::run(args),
         "soak" => soak::run(args),
+        "mutants" => mutants::run(args),
         "licences" => licences::run(args),
         "supply" => supply::run(args),
         "sbom" => sbom::run(args),

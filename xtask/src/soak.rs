@@ -220,7 +220,7 @@ fn one_round(
     Ok(Tally { acknowledged: ledger.acknowledged(), killed, refused })
 }
 
-/// Starts the round from a database of an older format. Returns how many rows were brought over.
+/// Opens a database of an older format, and records a call in it. Returns how many rows were brought over.
 fn upgrade(world: &World, round: u64) -> Result<u64, Fault> {
     let name = format!("format-{}.db", round % 3 + 1);
     let old = project::root().join("crates/store/tests/data").join(name);
@@ -241,7 +241,8 @@ fn upgrade(world: &World, round: u64) -> Result<u64, Fault> {
     if told != [Told::Recorded; 2] || old == 0 {
         return Err(format!("after an upgrade {old} old calls are there, and a new one is {told:?}").into());
     }
-    emptied(world)?;
+    // Old calls have no marks, and one that never ended outlives a purge: the round begins with nothing.
+    fs::remove_dir_all(&store)?;
     Ok(old)
 }
 

@@ -4,7 +4,7 @@
 //! built already.
 
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::{Fault, project};
 
@@ -16,16 +16,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     if let Some(arg) = args.next()? {
         return Err(arg.unexpected().into());
     }
-    let tools = tools()?;
-    if !is_installed()? {
-        println!("── building cargo-deny {DENY} into {}: once, some minutes", tools.display());
-        // Optimised it would take twice as long to build and save a second of each run.
-        let mut install = project::cargo(&["install", "--locked", "--debug", "--version", DENY, "--root"]);
-        let built = install.arg(&tools).arg("cargo-deny").env_remove("RUSTFLAGS").status()?;
-        if !built.success() {
-            return Err("cargo-deny could not be built from the registry".into());
-        }
-    }
+    tool("cargo-deny", DENY)?;
     println!("── licences, bans, sources");
     if !deny(&["check", "bans", "licenses", "sources"])?.status()?.success() {
         return Err("cargo-deny refuses a dependency".into());
@@ -48,7 +39,7 @@ pub enum Advice {
 
 /// Known weaknesses of dependencies: the database is fetched, or the one that was fetched before is used.
 pub fn advice() -> Result<Advice, Fault> {
-    if !is_installed()? {
+    if !is_installed("cargo-deny", DENY)? {
         return Ok(Advice::Gap("cargo-deny is not built here; `cargo xtask supply` builds it"));
     }
     let fetched = deny(&["fetch", "db"])?.stdout(Stdio::null()).stderr(Stdio::null()).status()?.success();
@@ -66,21 +57,36 @@ pub fn advice() -> Result<Advice, Fault> {
     }
 }
 
+/// A tool of this version, built from the registry where it is not here yet.
+pub fn tool(name: &str, version: &str) -> Result<PathBuf, Fault> {
+    let tools = tools()?;
+    let program = tools.join("bin").join(name);
+    if !is_installed(name, version)? {
+        println!("── building {name} {version} into {}: once, some minutes", tools.display());
+        // Optimised it would take twice as long to build and save a second of each run.
+        let mut install = project::cargo(&["install", "--locked", "--debug", "--version", version, "--root"]);
+        if !install.arg(&tools).arg(name).env_remove("RUSTFLAGS").status()?.success() {
+            return Err(format!("{name} could not be built from the registry").into());
+        }
+    }
+    Ok(program)
+}
+
 fn tools() -> Result<PathBuf, Fault> {
     Ok(project::target()?.join("tools"))
 }
 
-fn program() -> Result<PathBuf, Fault> {
-    Ok(tools()?.join("bin/cargo-deny"))
+fn is_installed(name: &str, version: &str) -> Result<bool, Fault> {
+    let mut command = Command::new(tools()?.join("bin").join(name));
+    if name == "cargo-mutants" {
+        command.arg("mutants");
+    }
+    let output = command.arg("--version").output();
+    Ok(output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(version)))
 }
 
-fn is_installed() -> Result<bool, Fault> {
-    let version = std::process::Command::new(program()?).arg("--version").output();
-    Ok(version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(DENY)))
-}
-
-fn deny(args: &[&str]) -> Result<std::process::Command, Fault> {
-    let mut command = std::process::Command::new(program()?);
+fn deny(args: &[&str]) -> Result<Command, Fault> {
+    let mut command = Command::new(tools()?.join("bin/cargo-deny"));
     command.current_dir(project::root()).args(args);
     Ok(command)
 }
