@@ -64,6 +64,8 @@ struct Flags {
     one_call: bool,
     /// It offers what the official conformance suite asks for, and nothing else.
     conformance: bool,
+    /// It puts each answer into a list.
+    lists: bool,
     /// What it calls itself.
     name: String,
 }
@@ -102,9 +104,10 @@ fn main() -> io::Result<()> {
         leave(9);
     }
     thread::sleep(flags.slow_start);
+    let voice = Voice::new(flags.lists);
     let peer = Arc::new(Peer {
         flags,
-        voice: Voice::default(),
+        voice,
         state,
         grown: Mutex::default(),
         cancelled: Mutex::default(),
@@ -144,6 +147,7 @@ impl Flags {
             lock: None,
             one_call: false,
             conformance: false,
+            lists: false,
             name: "peer".to_owned(),
         };
         while let Some(flag) = args.next() {
@@ -154,6 +158,7 @@ impl Flags {
                 "--log" => flags.log = Some(value()?.into()),
                 "--rug" => flags.rug = true,
                 "--conformance" => flags.conformance = true,
+                "--lists" => flags.lists = true,
                 "--page" => flags.page = number(value()?)?.max(1) as usize,
                 "--only" => flags.only = value()?.split(',').map(str::to_owned).collect(),
                 "--die-at-start" => flags.die_at_start = number(value()?)?,

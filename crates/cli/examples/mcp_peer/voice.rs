@@ -11,12 +11,21 @@ use crate::lock;
 #[derive(Debug, Default)]
 pub struct Voice {
     turn: Mutex<()>,
+    /// Each frame comes in a list, as a batch.
+    lists: bool,
 }
 
 impl Voice {
+    pub fn new(lists: bool) -> Voice {
+        Voice { turn: Mutex::default(), lists }
+    }
+
     /// One frame.
     pub fn say(&self, frame: &Value) -> io::Result<()> {
-        self.raw(&bytes(frame))
+        match self.lists {
+            true => self.raw(&bytes(&Value::Array(vec![frame.clone()]))),
+            false => self.raw(&bytes(frame)),
+        }
     }
 
     /// A notification.

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use unstuck_wire::mcp::{self, ErrorCode, Id};
 
-use super::switchboard::Switchboard;
+use super::switchboard::{Switchboard, Withdrawal};
 
 /// An answer that is owed.
 pub(super) struct Owed {
     board: Arc<Switchboard>,
     id: Id,
+    call: Arc<Withdrawal>,
 }
 
 impl Owed {
-    pub(super) fn new(board: &Arc<Switchboard>, id: &Id) -> Owed {
-        Owed { board: Arc::clone(board), id: id.clone() }
+    pub(super) fn new(board: &Arc<Switchboard>, id: &Id, call: &Arc<Withdrawal>) -> Owed {
+        Owed { board: Arc::clone(board), id: id.clone(), call: Arc::clone(call) }
     }
 }
 
@@ -23,7 +24,7 @@ impl Drop for Owed {
         if std::thread::panicking() {
             let words =
                 "unstuck failed while it looked after this call; whether the server has done it nobody knows";
-            self.board.end_call(&self.id, None, false);
+            self.board.end_call(&self.id, None, &self.call);
             self.board.say(mcp::failed(Some(&self.id), ErrorCode::ServerGone, words, None));
         }
         self.board.leave_call();
@@ -45,8 +46,8 @@ mod tests {
         let outlet = Outlet::new(File::from(std::os::fd::OwnedFd::from(to))).unwrap();
         let board = Switchboard::new(outlet, Notes::new().0, "mark".to_owned());
         let id = Id::of("7").unwrap();
-        board.begin_call(&id, None);
-        let owed = Owed::new(&board, &id);
+        let begun = board.begin_call(&id, None);
+        let owed = Owed::new(&board, &id, &begun.withdrawal);
         let carried = tokio::spawn(async move {
             let _owed = owed;
             tokio::task::yield_now().await;

@@ -323,8 +323,9 @@ impl Proxy {
                     Behind { session_field: field.map(str::to_owned) }
                 });
                 let begun = self.board.begin_call(&id, call.progress_token.as_ref());
+                let owed = Owed::new(&self.board, &id, &begun.withdrawal);
                 let journey = Journey::new(id.clone(), frame, call, place, agent, has_twin, begun);
-                let (proxy, owed) = (Arc::clone(self), Owed::new(&self.board, &id));
+                let proxy = Arc::clone(self);
                 tokio::spawn(async move {
                     let _owed = owed;
                     proxy.carry(id, tool, known, Arc::new(journey)).await;
@@ -354,7 +355,7 @@ impl Proxy {
             result = toolbox.call(call) => Some(result),
         };
         self.lock().remove(&key);
-        self.board.end_call(&id, journey.token.as_ref(), result.is_none());
+        self.board.end_call(&id, journey.token.as_ref(), &journey.begun.withdrawal);
         // Of a call that was taken back nobody wants to hear.
         let Some(result) = result else { return };
         let manner = Manner {

@@ -14,10 +14,12 @@ pub(super) const READ_MAX: usize = 1024 * 1024;
 const KEPT: usize = 256 * 1024;
 /// Maximum length of a string in it.
 const STRING_MAX: usize = 64 * 1024;
+/// What an entry takes by itself.
+const ENTRY: usize = 64;
 /// Deeper in a large value nothing is kept.
 const DEPTH_MAX: usize = 8;
 /// Maximum number of its own fields that are kept.
-const FIELDS_MAX: usize = 10_000;
+const FIELDS_MAX: usize = 1000;
 /// No escaped character takes more room.
 const ESCAPE_MAX: usize = 12;
 /// The field that says that something was left out.
@@ -123,7 +125,7 @@ impl<'de> Visitor<'de> for Part<'_> {
         let mut kept = Map::new();
         while let Some((name, field)) = map.next_entry::<Cow<'de, str>, &RawValue>()? {
             if kept.len() < FIELDS_MAX {
-                *self.room = self.room.saturating_sub(name.len());
+                *self.room = self.room.saturating_sub(name.len() + ENTRY);
                 let field = self.entry(field)?;
                 kept.insert(head(&name, STRING_MAX).to_owned(), field);
             } else if self.depth > 0 {
@@ -136,7 +138,7 @@ impl<'de> Visitor<'de> for Part<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Value, A::Error> {
         let mut kept = Vec::new();
         while let Some(entry) = list.next_element::<&RawValue>()? {
-            *self.room = self.room.checked_sub(1).ok_or_else(|| A::Error::custom("no room"))?;
+            *self.room = self.room.checked_sub(ENTRY).ok_or_else(|| A::Error::custom("no room"))?;
             kept.push(self.entry(entry)?);
         }
         Ok(Value::Array(kept))

@@ -49,7 +49,7 @@ impl Switchboard {
                 let (upstream, frame) = self.under_free_name(&id, frame, has_twin);
                 request.again = only_asks(&method).then(|| frame.clone());
                 let asks = Some(Asks { id: upstream.clone(), method, name });
-                self.lock().in_flight.insert(id, InFlight::PassedOn(upstream));
+                self.lock().take_off(id, InFlight::PassedOn(upstream));
                 let waiting = Some(Waiting::Client(request));
                 server.push(Delivery { outbound: Outbound::new(frame, asks), waiting });
             }
@@ -104,7 +104,7 @@ impl Switchboard {
                                 // The answer to the other one comes alone.
                                 None if state.has_taken(&id) => state.note_unread(id),
                                 None => {
-                                    state.in_flight.insert(id.clone(), InFlight::PassedOn(id.clone()));
+                                    state.take_off(id.clone(), InFlight::PassedOn(id.clone()));
                                     state.wait_for(id.clone(), Waiting::Client(request));
                                     asked.push(id);
                                 }
@@ -115,7 +115,7 @@ impl Switchboard {
                     }
                 }
                 drop(state);
-                lost.into_iter().for_each(|(waiting, why)| self.lose(waiting, why));
+                lost.into_iter().for_each(|(waiting, why)| self.lose(None, waiting, why));
                 server.push(Delivery { outbound: Outbound::batch(frame, asked), waiting: None });
                 return (Heeded::Unlooked { number, ids }, Bytes::new());
             }
@@ -151,10 +151,10 @@ impl Switchboard {
             let is_due = match state.waiting.get(id).is_some_and(is_its_own) {
                 true => {
                     state.waiting.remove(id);
-                    state.in_flight.remove(id);
+                    state.land_passed_on(id, id);
                     true
                 }
-                false => state.unread.get(id) == Some(&Some(number)) && state.unread.remove(id).is_some(),
+                false => state.take_unread(id, Some(number)),
             };
             if !is_due {
                 continue;
@@ -173,7 +173,7 @@ impl Switchboard {
         let mut state = self.lock();
         state.rounds += u64::from(state.carried == 0);
         let withdrawal = Arc::<Withdrawal>::default();
-        state.in_flight.insert(id.clone(), InFlight::Call(Arc::clone(&withdrawal)));
+        state.take_off(id.clone(), InFlight::Call(Arc::clone(&withdrawal)));
         state.carried += 1;
         if let Some(token) = token {
             state.progress.insert(token.clone(), Progress::default());
@@ -190,12 +190,11 @@ impl Switchboard {
     }
 
     /// A call of the client is answered. Nobody else takes it back now.
-    pub(in crate::mcp) fn end_call(&self, id: &Id, token: Option<&String>, was_taken_back: bool) {
+    pub(in crate::mcp) fn end_call(&self, id: &Id, token: Option<&String>, call: &Arc<Withdrawal>) {
         let mut state = self.lock();
-        // Another one may have its name by now.
-        if !was_taken_back {
-            state.in_flight.remove(id);
-        }
+        // Another one may have its name.
+        let _it_was_taken_back =
+            state.land(id, |request| matches!(request, InFlight::Call(other) if Arc::ptr_eq(other, call)));
         if let Some(token) = token {
             state.progress.remove(token);
         }
@@ -219,7 +218,7 @@ impl Switchboard {
     fn cancel(&self, params: Option<&RawValue>, said: &[u8], server: &Lane<Delivery>) -> TakenBack {
         let Some(id) = params.and_then(mcp::cancels) else { return TakenBack::AsNamed };
         let mut state = self.lock();
-        match state.in_flight.remove(&id) {
+        match state.land(&id, |_| true) {
             Some(InFlight::PassedOn(upstream)) => {
                 state.waiting.remove(&upstream);
                 if state.unsay(&upstream) {

@@ -132,12 +132,13 @@ struct State {
     /// What waits until the server is there.
     held: Vec<Outbound>,
     waiting: HashMap<Id, Waiting>,
-    in_flight: HashMap<Id, InFlight>,
+    /// Several may have one name.
+    in_flight: HashMap<Id, Vec<InFlight>>,
     /// Requests that were taken back: an answer to one of these comes too late, and that is nothing to tell of.
     taken_back: HashSet<Id>,
     /// Requests of the client that were passed on without a look, by the number of their frame: the answer is passed on as well.
     /// Without a number the server has said already that it cannot read it either.
-    unread: HashMap<Id, Option<u64>>,
+    unread: HashMap<Id, Vec<Option<u64>>>,
     /// How many frames of the client were passed on without a look, batches among them.
     unlooked: u64,
     /// Requests for which something came that could not be read, and how many frames had come then.
@@ -205,9 +206,31 @@ impl State {
         self.carried == 0 && self.in_flight.is_empty() && !self.waiting.values().any(is_clients)
     }
 
+    /// A request of the client is under way.
+    fn take_off(&mut self, id: Id, request: InFlight) {
+        self.in_flight.entry(id).or_default().push(request);
+    }
+
+    /// The last request of a name that is so is not under way any more.
+    fn land(&mut self, id: &Id, is_so: impl Fn(&InFlight) -> bool) -> Option<InFlight> {
+        let of_that_name = self.in_flight.get_mut(id)?;
+        let place = of_that_name.iter().rposition(is_so)?;
+        let landed = of_that_name.remove(place);
+        if of_that_name.is_empty() {
+            self.in_flight.remove(id);
+        }
+        Some(landed)
+    }
+
+    /// A request that was passed on under a name is not under way any more.
+    fn land_passed_on(&mut self, id: &Id, name: &Id) {
+        let _it_was_taken_back =
+            self.land(id, |request| matches!(request, InFlight::PassedOn(other) if other == name));
+    }
+
     /// Is a request of this name under way, or about to be?
     fn has_taken(&self, id: &Id) -> bool {
-        self.waiting.contains_key(id) || self.in_flight.contains_key(id)
+        self.waiting.contains_key(id) || self.in_flight.contains_key(id) || self.unread.contains_key(id)
     }
 
     /// Somebody waits for the answer to a request. Whatever was known of an earlier one of that name is not about this one.
@@ -237,13 +260,32 @@ impl State {
         if self.unread.len() >= TAKEN_BACK {
             self.unread.clear();
         }
-        self.unread.insert(id, Some(self.unlooked));
+        let of_that_name = self.unread.entry(id).or_default();
+        if of_that_name.len() < TAKEN_BACK {
+            of_that_name.push(Some(self.unlooked));
+        }
+    }
+
+    /// Takes out a request that was passed on without having been read, one of this number where that matters. Tells whether
+    /// there was one.
+    fn take_unread(&mut self, id: &Id, number: Option<u64>) -> bool {
+        let Some(of_that_name) = self.unread.get_mut(id) else { return false };
+        let place = match number {
+            None => Some(0),
+            Some(_) => of_that_name.iter().position(|other| *other == number),
+        };
+        let taken = place.map(|place| of_that_name.remove(place));
+        if of_that_name.is_empty() {
+            self.unread.remove(id);
+        }
+        taken.is_some()
     }
 
     /// The server complains of a message without saying of which: most likely of the first that nobody could read.
     fn hear_complaint(&mut self) {
-        let first = self.unread.values().flatten().min().copied();
-        self.unread.values_mut().filter(|number| **number == first).for_each(|number| *number = None);
+        let first = self.unread.values().flatten().flatten().min().copied();
+        let all = self.unread.values_mut().flatten();
+        all.filter(|number| **number == first).for_each(|number| *number = None);
     }
 }
 

@@ -83,7 +83,7 @@ impl Switchboard {
         let lost = {
             let mut state = self.lock();
             match state.presence.why_not() {
-                Some(why) => waiting.map(|waiting| (waiting, why)),
+                Some(why) => waiting.map(|waiting| (outbound.asks.map(|asks| asks.id), waiting, why)),
                 None => {
                     if let (Some(asks), Some(waiting)) = (&outbound.asks, waiting) {
                         state.wait_for(asks.id.clone(), waiting);
@@ -105,8 +105,8 @@ impl Switchboard {
                 }
             }
         };
-        if let Some((waiting, why)) = lost {
-            self.lose(waiting, why);
+        if let Some((name, waiting, why)) = lost {
+            self.lose(name.as_ref(), waiting, why);
         }
     }
 
@@ -121,8 +121,9 @@ impl Switchboard {
             state.taken_back.clear();
             let waiting = std::mem::take(&mut state.waiting);
             state.doubtful.clear();
-            let unread = state.unread.drain().filter(|(_, number)| number.is_some());
-            let unread: Vec<Id> = unread.map(|(id, _)| id).collect();
+            let unread = state.unread.drain();
+            let named = |(id, all): (Id, Vec<_>)| all.into_iter().flatten().map(move |_: u64| id.clone());
+            let unread: Vec<Id> = unread.flat_map(named).collect();
             let held: HashSet<Id> = state.held.iter().flat_map(Outbound::ids).cloned().collect();
             let mut lost = Vec::new();
             for (id, waiting) in waiting {
@@ -135,7 +136,7 @@ impl Switchboard {
                         state.held.push(Outbound::new(frame, asks));
                         state.waiting.insert(id, Waiting::Client(request));
                     }
-                    waiting => lost.push((waiting, held.contains(&id))),
+                    waiting => lost.push((held.contains(&id), id, waiting)),
                 }
             }
             if !comes_back {
@@ -150,9 +151,10 @@ impl Switchboard {
             let words = format!("{words} (unstuck)");
             self.out.push(mcp::failed(Some(&id), ErrorCode::ServerGone, &words, None));
         }
-        for (waiting, never_reached) in lost {
+        for (never_reached, id, waiting) in lost {
             let words = words.to_owned();
             self.lose(
+                Some(&id),
                 waiting,
                 Unanswered { words, http_status: None, retry_after: None, never_reached, is_final: false },
             );

@@ -40,7 +40,7 @@ impl Switchboard {
                     let mut state = self.lock();
                     let waiting = state.waiting.remove(&id);
                     state.doubtful.remove(&id);
-                    let is_unread = waiting.is_none() && state.unread.remove(&id).is_some();
+                    let is_unread = waiting.is_none() && state.take_unread(&id, None);
                     (waiting, state.taken_back.remove(&id), is_unread)
                 };
                 let Some(waiting) = waiting else {
@@ -62,7 +62,7 @@ impl Switchboard {
                         if request.id != id {
                             mcp::rename(&mut frame, &request.id);
                         }
-                        self.lock().in_flight.remove(&request.id);
+                        self.lock().land_passed_on(&request.id, &id);
                         self.out.push((frame, load));
                         self.answered.notify_waiters();
                     }
@@ -109,10 +109,10 @@ impl Switchboard {
                 for part in parts {
                     match part {
                         Part::Request(id) => state.questions.ask(id.clone(), id),
-                        Part::Answer(id) if state.unread.remove(&id).is_some() => {}
+                        Part::Answer(id) if state.take_unread(&id, None) => {}
                         Part::Answer(id) => {
                             if let Some(Waiting::Client(request)) = state.waiting.remove(&id) {
-                                state.in_flight.remove(&request.id);
+                                state.land_passed_on(&request.id, &id);
                             }
                         }
                         Part::Other => {}
@@ -245,7 +245,7 @@ impl Switchboard {
                     never_reached: false,
                     is_final: true,
                 };
-                self.lose(waiting, why);
+                self.lose(Some(id), waiting, why);
             }
             None => {}
         }
@@ -255,7 +255,7 @@ impl Switchboard {
     pub(in crate::mcp) fn unanswered(&self, id: &Id, why: Unanswered) {
         let waiting = self.lock().waiting.remove(id);
         if let Some(waiting) = waiting {
-            self.lose(waiting, why);
+            self.lose(Some(id), waiting, why);
         }
     }
 
@@ -312,13 +312,15 @@ impl Switchboard {
         }
     }
 
-    pub(super) fn lose(&self, waiting: Waiting, why: Unanswered) {
+    pub(super) fn lose(&self, name: Option<&Id>, waiting: Waiting, why: Unanswered) {
         match waiting {
             Waiting::Us(tell) => {
                 let _nobody_waits_any_more = tell.send(Came::Lost(why));
             }
             Waiting::Client(request) => {
-                self.lock().in_flight.remove(&request.id);
+                if let Some(name) = name {
+                    self.lock().land_passed_on(&request.id, name);
+                }
                 let words = format!("{} (unstuck)", why.words);
                 self.out.push(mcp::failed(Some(&request.id), ErrorCode::ServerGone, &words, None));
                 self.answered.notify_waiters();

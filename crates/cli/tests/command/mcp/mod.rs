@@ -14,6 +14,7 @@ mod killed;
 mod leaving;
 mod load;
 mod memory;
+mod model;
 mod names;
 mod over_http;
 #[cfg(target_os = "linux")]
