@@ -73,7 +73,10 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoSnapshot => "没有快照".to_owned(),
         CommandError::OurOwn { path } => format!("这会毁掉 unstuck 自己保存的内容：{}", path.display()),
         CommandError::MadeUp { path, kind } => {
-            format!("{} 位于 {kind}，其内容由系统虚构：没有可保存的文件", quote::bare(&path.to_string_lossy()))
+            format!(
+                "{} 位于 {kind}，其内容由系统虚构：没有可保存的文件",
+                quote::bare(&path.to_string_lossy())
+            )
         }
         CommandError::NoSuchPath { path } => format!("{} 不存在", quote::bare(&path.to_string_lossy())),
         CommandError::NotInSnapshot { id, path } => {

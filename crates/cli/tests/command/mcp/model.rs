@@ -61,6 +61,7 @@ struct Model {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "the seed that failed is said")]
 fn whatever_both_sides_do_every_request_has_its_answer() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("UNSTUCK_MCP_MODEL_SEED") {
@@ -80,14 +81,24 @@ fn script(seed: u64) {
     let settings = "[mcp]\nmax-message = \"1MB\"\n[ladder]\nmode = \"shadow\"\n";
     let world = World::empty().with("config/unstuck/config.toml", settings);
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    (0..8).for_each(|_| assert!(dice.roll(2) < 2));
+    // The first rolls of seeds that lie side by side are alike.
+    for _ in 0..8 {
+        let _ = dice.roll(2);
+    }
     let flags: &[&str] = if dice.roll(3) == 0 { &["--lists"] } else { &[] };
     let retries = dice.of(&["0", "1"]);
     let mut client = Client::of_peer(&world, &["--timeout", TIMEOUT, "--retries", retries], flags);
     client.introduce("model");
     client.aside.clear();
-    let mut model =
-        Model { client, dice, due: HashMap::new(), nameless: 0, told: 0, named: 0, has_twins: seed % 3 == 0 };
+    let mut model = Model {
+        client,
+        dice,
+        due: HashMap::new(),
+        nameless: 0,
+        told: 0,
+        named: 0,
+        has_twins: seed.is_multiple_of(3),
+    };
     for _ in 0..STEPS {
         model.step();
         if model.dice.roll(3) == 0 {
