@@ -194,8 +194,9 @@ impl<'a> Claude<'a> {
     fn hook_command(&self) -> Command {
         let own = self.world.command(&[]);
         let agent = self.world.path("claude");
-        if !agent.exists() {
-            std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        match std::os::unix::fs::symlink("/bin/sh", &agent) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => panic!("{error}"),
+            _ => {}
         }
         let line = format!("'{}' hook claude || :", own.get_program().to_string_lossy());
         let mut command = Command::new(agent);

@@ -475,7 +475,7 @@ fn what_says_the_same_is_written_as_it_should_be() {
     check_repair(
         &schema::<Draw>(),
         json!({ "shape": { "kind": "Circle", "radius": "1.5" }, "group": "[]", "target": "everything" }),
-        r#"{"shape":{"kind":"circle","radius":1.5},"group":[],"target":"Everything"} | `shape.kind`: a text "Circle" was spelt "circle"; `shape.radius`: a text "1.5" was read as what it says; `target`: a text "everything" was spelt "Everything"; `group`: a text "[]" was read as what it says"#,
+        r#"{"shape":{"kind":"circle","radius":1.5},"group":[],"target":"Everything"} | `shape.kind`: a text "Circle" was spelt "circle"; `shape.radius`: a text "1.5" was read as what it says; `target`: a text "everything" was spelt "Everything"; `group`: a text ⟦[]⟧ was read as what it says"#,
     );
 }
 
