@@ -168,7 +168,7 @@ mod tests {
 
     #[track_caller]
     fn check(rows: &[&str], size: u64, expected: &[u64]) {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
         let retention = Retention {
@@ -184,7 +184,7 @@ mod tests {
     /// The same in a safe in which something was saved every hour of the last two days.
     #[track_caller]
     fn check_in_use(rows: &[&str], expected: &[u64]) {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         let hours = (0..48).map(|hour| snapshot(1000 + hour, &format!("{}h /other{hour}", 47 - hour), now));
         let snapshots: Vec<Snapshot> =
             rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).chain(hours).collect();
@@ -226,7 +226,7 @@ mod tests {
         // By size they go last.
         check(&["9m /a hand 90", "5m /b agent 50", "4m /c 50", "3m /d agent 50"], 200, &[2, 3]);
         check(&["9m /a hand 90", "5m /b agent 50", "3m /d agent 80"], 220, &[1, 2]);
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         let rows = ["9m /a hand 90", "5m /b agent 50", "3m /d agent 80"];
         let all: Vec<Snapshot> = rows.iter().zip(1..).map(|(text, id)| snapshot(id, text, now)).collect();
         let max_age = Duration::from_secs(24 * HOUR);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn each_that_goes_says_why() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         let rows = [
             "40h /a 1",
             "30h /w pinned",

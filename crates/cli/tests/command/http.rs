@@ -103,6 +103,23 @@ fn an_overloaded_server_is_asked_again() {
 }
 
 #[test]
+fn however_many_ask_a_host_that_is_down_it_is_not_asked_again_for_each_of_them() {
+    const MANY: usize = 24;
+    let busy = || answers("503 Service Unavailable", &["Retry-After: 0"], "busy");
+    let server = Server::that((0..MANY * 5).map(|_| busy()).collect());
+    let world = World::empty();
+    let begun = Instant::now();
+    // Half of them beside each other, and half one after the other.
+    let asks = || world.command(&["http", "GET", &server.at("/x"), "--quiet"]).spawn().unwrap();
+    let beside: Vec<_> = (0..MANY / 2).map(|_| asks()).collect();
+    beside.into_iter().for_each(|child| assert_eq!(Said::by(child).exit, 1));
+    (0..MANY / 2).for_each(|_| assert_eq!(Said::by(asks()).exit, 1));
+    let regained = usize::try_from(begun.elapsed().as_secs() / 6).unwrap();
+    let asked = server.asked().len();
+    assert!((MANY + 3..=MANY + 10 + regained + 1).contains(&asked), "{asked} in {:?}", begun.elapsed());
+}
+
+#[test]
 fn a_connection_that_is_reset_or_closed_without_an_answer_is_made_again() {
     let (said, _) = check(&["GET"], vec![resets(), answers(OK, &[], "done")], (0, "done", 2));
     assert_eq!(verified(&said), ["failed network_err", "success 200"], "{said}");

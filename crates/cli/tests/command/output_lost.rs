@@ -71,6 +71,7 @@ const ALL: &str = "
     problems
     problems --json
     purge --help
+    recover --dry-run
     record --action npm --exit-code 1 --duration-ms 1
     replay failures.jsonl
     rules list

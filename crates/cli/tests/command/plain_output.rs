@@ -44,7 +44,7 @@ fn checked(said: &Said, door: &str) {
 }
 
 /// Every command, with `ODD` wherever a word of somebody else can stand.
-const COMMANDS: [&[&str]; 118] = [
+const COMMANDS: [&[&str]; 121] = [
     &["run", "--retries", "0", "--", ODD],
     &["run", "--json", "--retries", "0", "--", ODD],
     &["run", "--action", ODD, "--", "true"],
@@ -137,6 +137,9 @@ const COMMANDS: [&[&str]; 118] = [
     &["record", "--action", ODD, "--exit-code", "1"],
     &["record", "--json", "--action", ODD, "--exit-code", "1"],
     &["record", ODD],
+    &["recover"],
+    &["recover", "--json"],
+    &["recover", ODD],
     &["replay", ODD],
     &["replay", "failures.jsonl"],
     &["rules"],

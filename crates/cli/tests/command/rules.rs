@@ -126,7 +126,7 @@ fn a_file_of_the_rule_folder_that_cannot_be_read_is_named_and_passed_over() {
     fs::create_dir(world.path("config/unstuck/rules/folder.toml")).unwrap();
     symlink("nowhere", world.path("config/unstuck/rules/gone.toml")).unwrap();
     let said = world.run(&["diagnose"], "fatal: not a git repository\n");
-    said.complains(0, &["folder.toml: Is a directory", "gone.toml: No such file"]);
+    said.complains(0, &["folder.toml: it is not a regular file", "gone.toml: No such file"]);
     assert_eq!(explained_by(&world, &[]), "my.good");
 }
 

@@ -218,7 +218,7 @@ fn the_list_tells_when_why_how_large_and_what_the_newest_first() {
     let first: Vec<&str> = rows[1..4].iter().map(|row| row[0]).collect();
     assert_eq!(first, ["s3", "s2", "s1"], "{said}");
     assert!(lines[1].contains("  rm -r app/src  "), "{said}");
-    assert!(lines[3].contains("  before the \\u{1b}[31mupgrade  ~/app/src  pinned"), "{said}");
+    assert!(lines[3].contains("  before the upgrade  ~/app/src  pinned"), "{said}");
     assert!(lines[4].starts_with("3 snapshots, "), "{said}");
     let here = world.run_in("app/src", &["snapshots", "--here"]);
     assert!(
