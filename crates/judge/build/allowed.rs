@@ -1,4 +1,6 @@
 //! Turns `rules/allowed-steps.toml` into constants: rows of steps, calls and starters, variables, and shapes of words.
+//!
+//! Names stand in one text for each row, because every pointer in a constant costs each start of the program a little.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -69,32 +71,21 @@ pub(crate) fn compile(rules_dir: &Path, out_dir: &Path) {
     for (name, words) in &file.checked {
         list(&name.to_uppercase(), words);
     }
-    let flag = |word: &str| match word.rsplit_once(':') {
-        Some((name, value)) if name.starts_with('-') && file.shapes.contains_key(value) => {
-            format!("Flag {{ name: {name:?}, value: Some({}) }}", shape(value))
-        }
-        _ => format!("Flag {{ name: {word:?}, value: None }}"),
+    let named = |word: &str| match word.rsplit_once(':') {
+        Some((name, value)) if file.shapes.contains_key(value) => format!("{name}\t{}", shape(value)),
+        _ => word.to_owned(),
     };
-    let flags = |words: &str| words.split_whitespace().map(flag).collect::<Vec<_>>().join(", ");
-    writeln!(code, "const EVERYWHERE: &[Flag] = &[{}];", flags(&file.everywhere)).expect("a string grows");
+    let all_named = |words: &str| words.split_whitespace().map(named).collect::<Vec<_>>().join(" ");
+    writeln!(code, "const EVERYWHERE: &str = {:?};", all_named(&file.everywhere)).expect("a string grows");
     for (name, rows) in [("STEPS", &file.step), ("CALLS", &file.call), ("STARTERS", &file.starter)] {
         writeln!(code, "const {name}: &[Row] = &[").expect("a string grows");
         for row in rows {
-            let run: Vec<String> = row
-                .run
-                .iter()
-                .map(|run| {
-                    let words =
-                        run.split(' ').map(|word| format!("&{:?}", word.split('|').collect::<Vec<_>>()));
-                    format!("&[{}]", words.collect::<Vec<_>>().join(", "))
-                })
-                .collect();
             let words: Vec<usize> = row.words.split_whitespace().map(shape).collect();
             writeln!(
                 code,
-                "    Row {{ run: &[{}], flags: &[{}], words: &{words:?}, ordered: {}, fetched: {} }},",
-                run.join(", "),
-                flags(&row.flags),
+                "    Row {{ run: {:?}, flags: {:?}, words: &{words:?}, ordered: {}, fetched: {} }},",
+                row.run.join("\n"),
+                all_named(&row.flags),
                 row.ordered,
                 row.fetched
             )
@@ -102,17 +93,9 @@ pub(crate) fn compile(rules_dir: &Path, out_dir: &Path) {
         }
         writeln!(code, "];").expect("a string grows");
     }
-    let variables: Vec<String> = file
-        .variables
-        .set
-        .split_whitespace()
-        .map(|variable| {
-            let (name, value) = variable.split_once(':').expect("a variable has a shape");
-            format!("({name:?}, {})", shape(value))
-        })
-        .collect();
-    writeln!(code, "const VARIABLES: &[(&str, usize)] = &[{}];", variables.join(", "))
-        .expect("a string grows");
+    let variables = all_named(&file.variables.set);
+    assert_eq!(variables.matches(' ').count() + 1, variables.matches('\t').count(), "a variable has a shape");
+    writeln!(code, "const VARIABLES: &str = {variables:?};").expect("a string grows");
     let shapes: Vec<String> =
         file.shapes.iter().map(|(name, shape)| format!("({name:?}, {shape:?})")).collect();
     writeln!(code, "const SHAPES: [(&str, &str); {}] = [{}];", shapes.len(), shapes.join(", "))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use unstuck_store::Phase;
+use unstuck_store::{Phase, Source};
 use unstuck_wire::hook::{self, Happened, Host, Letter, generic};
 
 use crate::agents::{self, Places};
@@ -138,9 +138,7 @@ fn answer_one(
     if letter.host != door && tells_us_itself(cellar, &letter) {
         return Ok(());
     }
-    if tells_of_a_call(&letter) {
-        post.comes_by(provenance::of_hook(door, letter.host));
-    }
+    post.comes_by(source_of(&letter, door));
     let phase = phase_of(&letter);
     if phase == Phase::Before {
         deadline.set(cellar.settings.hook().deadline_before);
@@ -166,9 +164,14 @@ fn tells_us_itself(cellar: &Cellar, letter: &Letter) -> bool {
     ledger.is_some_and(|ledger| agents::tells_us_itself(&ledger, &Places::here(), letter.host, &letter.cwd))
 }
 
-/// Lessons are made of calls alone.
-fn tells_of_a_call(letter: &Letter) -> bool {
-    letter.events.iter().any(|event| matches!(event, Happened::Before { .. } | Happened::After(_)))
+/// How it came to be known. Lessons are made of calls that ended; where none did, nobody looks at who started us.
+fn source_of(letter: &Letter, door: Host) -> Source {
+    let tells_an_end = |event: &Happened| matches!(event, Happened::After(_) | Happened::Later { .. });
+    match letter.host {
+        Host::Generic => Source::Told,
+        _ if letter.events.iter().any(tells_an_end) => provenance::of_hook(door, letter.host),
+        _ => Source::Hook,
+    }
 }
 
 fn phase_of(letter: &Letter) -> Phase {

@@ -25,19 +25,32 @@ const SAYERS: &[&str] = &["yes", "echo", "printf"];
 
 /// A program with its sub-words, and what may stand behind it.
 struct Row {
-    /// For each way to write it: its words, each with its alternatives. `*name` stands for a word of that shape.
-    run: &'static [&'static [&'static [&'static str]]],
-    flags: &'static [Flag],
+    /// For each way to write it a line: its words, with `|` between alternatives. `*name` stands for a word of that shape.
+    run: &'static str,
+    /// To be read by [`named`].
+    flags: &'static str,
     /// The numbers of the shapes of its other words.
     words: &'static [usize],
     ordered: bool,
     fetched: bool,
 }
 
-/// A flag, and the shape of its value.
-struct Flag {
+/// A flag or a variable, and the number of the shape of its value.
+struct Named {
     name: &'static str,
     value: Option<usize>,
+}
+
+fn named(list: &'static str) -> impl Iterator<Item = Named> {
+    list.split_terminator(' ').map(|word| match word.split_once('\t') {
+        Some((name, shape)) => Named { name, value: shape.parse().ok() },
+        None => Named { name: word, value: None },
+    })
+}
+
+/// Is a word one of these, between which `|` stands?
+fn is_among(alternatives: &str, word: &str) -> bool {
+    alternatives.split('|').any(|one| one == word)
 }
 
 /// What is put together while it runs, but can only become one thing: a number, or the project's own folder.
@@ -99,14 +112,13 @@ pub(super) fn is_tool(tool: &str) -> bool {
 /// Tells whether a variable may be set to this value.
 fn is_variable(name: &str, value: &str) -> bool {
     let around = Around { program: "", entered: 0, meant: &[] };
-    let is_row = |(row, shape): &&(&str, usize)| {
-        let is_named = match row.contains('*') {
-            true => is_like(row, name) && !says_check(name),
-            false => *row == name,
+    named(VARIABLES).any(|row| {
+        let is_named = match row.name.contains('*') {
+            true => is_like(row.name, name) && !says_check(name),
+            false => row.name == name,
         };
-        is_named && fits(*shape, value, around)
-    };
-    VARIABLES.iter().any(|row| is_row(&row))
+        is_named && row.value.is_some_and(|shape| fits(shape, value, around))
+    })
 }
 
 /// Does a name say that a check is switched on or off?
@@ -255,7 +267,7 @@ impl Looked<'_> {
         let Some((program, args)) = self.words() else { return false };
         rows.iter()
             .filter(|row| row.fetched || !self.is_fetched)
-            .any(|row| row.run.iter().any(|run| self.fits(row, run, &program, args)))
+            .any(|row| row.run.lines().any(|run| self.fits(row, run, &program, args)))
     }
 
     /// Does it start the next command, and do nothing else?
@@ -267,35 +279,37 @@ impl Looked<'_> {
         let own: Vec<String> = own.iter().filter(|word| assignment(word).is_none()).cloned().collect();
         rest == inner.words
             && sets.into_iter().all(|(name, value)| is_variable(name, value))
-            && STARTERS.iter().any(|row| row.run.iter().any(|run| self.fits(row, run, &program, &own)))
+            && STARTERS.iter().any(|row| row.run.lines().any(|run| self.fits(row, run, &program, &own)))
     }
 
     /// Does it fetch what it starts?
     fn is_fetcher(&self) -> bool {
-        let is_named = |run: &[&[&str]]| {
+        let is_named = |run: &str| {
             let words = &self.command.words;
-            run.iter()
+            run.split(' ')
                 .enumerate()
-                .all(|(at, one_of)| words.get(at).is_some_and(|word| one_of.contains(&word.as_str())))
+                .all(|(at, one_of)| words.get(at).is_some_and(|word| is_among(one_of, word)))
         };
         self.command.role == Role::Wrapper
-            && STARTERS.iter().filter(|row| row.fetched).any(|row| row.run.iter().any(|run| is_named(run)))
+            && STARTERS.iter().filter(|row| row.fetched).any(|row| row.run.lines().any(is_named))
     }
 
     /// Does a row hold every word of it?
-    fn fits(&self, row: &Row, run: &[&[&str]], program: &str, args: &[String]) -> bool {
-        let Some((first, subs)) = run.split_first() else { return false };
-        let is_any = *first == ["*"] && self.meant.is_some_and(|meant| meant.program == self.command.program);
-        if !is_any && !first.contains(&program) {
+    fn fits(&self, row: &Row, run: &str, program: &str, args: &[String]) -> bool {
+        let mut subs = run.split(' ');
+        let first = subs.next().unwrap_or_default();
+        let is_any = first == "*" && self.meant.is_some_and(|meant| meant.program == self.command.program);
+        if !is_any && !is_among(first, program) {
             return false;
         }
+        let subs: Vec<&str> = subs.collect();
         let none = Vec::new();
         let meant = self.meant.map_or(&none, |meant| &meant.words);
         let around = Around { program, entered: self.entered, meant };
         let (mut sub, mut operand, mut at) = (0, 0, 0);
         while let Some(word) = args.get(at) {
             let is_sub = subs.get(sub).is_some_and(|one_of| {
-                one_of.iter().any(|name| match name.strip_prefix('*') {
+                one_of.split('|').any(|name| match name.strip_prefix('*') {
                     Some(shape) => fits_named(shape, word, around),
                     None => name == word,
                 })
@@ -352,7 +366,7 @@ fn fits_named(shape: &str, word: &str, around: Around<'_>) -> bool {
 /// How many words a flag of the row takes that stands here; nothing where none does.
 fn flag(row: &Row, args: &[String], at: usize, around: Around<'_>) -> Option<usize> {
     let word = args.get(at)?;
-    let flags = || EVERYWHERE.iter().chain(row.flags);
+    let flags = || named(EVERYWHERE).chain(named(row.flags));
     let is_bare = |word: &str| flags().any(|flag| flag.value.is_none() && flag.name == word);
     if is_bare(word) {
         return Some(1);
@@ -380,16 +394,16 @@ fn flag(row: &Row, args: &[String], at: usize, around: Around<'_>) -> Option<usi
     // `-yq`, where the program has no long flags behind a single dash.
     let letters = word.strip_prefix('-').filter(|rest| (2..=4).contains(&rest.len()))?;
     let is_long =
-        |flag: &Flag| !flag.name.starts_with("--") && !flag.name.contains('=') && flag.name.len() > 4;
+        |flag: Named| !flag.name.starts_with("--") && !flag.name.contains('=') && flag.name.len() > 4;
     let is_bundle =
-        letters.bytes().all(|letter| letter.is_ascii_alphabetic()) && !row.flags.iter().any(is_long);
+        letters.bytes().all(|letter| letter.is_ascii_alphabetic()) && !named(row.flags).any(is_long);
     let (first, last) = letters.split_at(letters.len() - letters.chars().last()?.len_utf8());
     if !is_bundle || !first.chars().all(|letter| is_bare(&format!("-{letter}"))) {
         return None;
     }
     // The last one may take a value: `-qb name`.
     let last = format!("-{last}");
-    let takes = |flag: &Flag| {
+    let takes = |flag: Named| {
         let value = args.get(at + 1);
         flag.name == last && flag.value.zip(value).is_some_and(|(shape, value)| fits(shape, value, around))
     };
