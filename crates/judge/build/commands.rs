@@ -130,9 +130,8 @@ pub fn generate(rules: &Path, out: &Path) {
     let flags = flags.into_iter().map(|(run, list)| (run, format!("&[{list}]"))).collect();
     table(&mut code, "FLAGS", "&[Change]", &flags);
 
-    let valued =
-        file.valued.iter().map(|(program, flags)| (program.as_str(), format!("&{flags:?}"))).collect();
-    table(&mut code, "VALUED", "&[&str]", &valued);
+    let valued = file.valued.iter().map(|(program, flags)| (program.as_str(), words(flags))).collect();
+    table(&mut code, "VALUED", "Words", &valued);
 
     let (mut names, mut verbs) = (BTreeMap::new(), BTreeMap::new());
     for group in &file.tools {
@@ -154,8 +153,8 @@ pub fn generate(rules: &Path, out: &Path) {
     let (mut looks, mut look_tools) = (BTreeMap::new(), BTreeMap::new());
     for group in &file.looks {
         let limits = format!(
-            "Limits {{ not_with: &{:?}, operands: {}, fills: {} }}",
-            group.not_with,
+            "Limits {{ not_with: {}, operands: {}, fills: {} }}",
+            words(&group.not_with),
             group.operands.map_or("usize::MAX".to_owned(), |most| most.to_string()),
             group.fills
         );
@@ -171,6 +170,12 @@ pub fn generate(rules: &Path, out: &Path) {
     table(&mut code, "LOOK_TOOLS", "()", &look_tools);
 
     std::fs::write(out.join("commands.rs"), code).expect("the folder for generated files is writable");
+}
+
+/// A list of words that holds no pointer for each.
+fn words(list: &[String]) -> String {
+    assert!(!list.iter().any(|word| word.contains(' ')), "{list:?}: words have no blanks");
+    format!("Words({:?})", list.join(" "))
 }
 
 /// Writes one table, sorted by key as `BTreeMap` keeps it.

@@ -140,10 +140,11 @@ pub fn compile(rules: &Path, out: &Path) {
     let _ = writeln!(code, "pub(super) static REDIRECT_APPEND: usize = {};", redirect(Redirect::Append));
     table(&mut code, "RUNS", "&[usize]", &by_name(&file, |row| &row.run, &file.harmless));
     table(&mut code, "TOOLS", "&[usize]", &by_name(&file, |row| &row.tools, &[]));
-    for (name, lists) in [("FOLDERS", &file.folders), ("VALUED", &file.valued)] {
-        let rows = lists.iter().map(|(key, flags)| (key.as_str(), format!("&{flags:?}"))).collect();
-        table(&mut code, name, "&[&str]", &rows);
-    }
+    let folders = file.folders.iter().map(|(key, flags)| (key.as_str(), format!("&{flags:?}"))).collect();
+    table(&mut code, "FOLDERS", "&[&str]", &folders);
+    let valued =
+        file.valued.iter().map(|(key, flags)| (key.as_str(), format!("Words({:?})", flags.join(" "))));
+    table(&mut code, "VALUED", "Words", &valued.collect());
     let _ = writeln!(code, "pub(super) static ELSEWHERE: &[&str] = &{:?};", file.elsewhere);
     let _ = writeln!(code, "pub(super) static WHOLE: &[&str] = &{:?};", file.whole);
     fs::write(out.join("risky.rs"), code).expect("OUT_DIR can be written");

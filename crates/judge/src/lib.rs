@@ -24,6 +24,7 @@ pub mod shell;
 pub mod suspicion;
 mod text;
 mod verdict;
+mod words;
 
 pub use alias::Aliases;
 pub use call::{Call, Observation, Outcome};

@@ -353,10 +353,10 @@ fn meant_by_command(command: &Command, around: Around) -> String {
             operands.push(word);
         } else if DISPLAY_FLAGS.contains(&name) || !letters_matter && DISPLAY_LETTERS.contains(&word) {
             // A value that was given apart goes with its flag.
-            if valued.contains(&word) {
+            if valued.contains(word) {
                 words.next();
             }
-        } else if valued.contains(&word) {
+        } else if valued.contains(word) {
             flags.push(format!("{word}\u{1d}{}", words.next().unwrap_or_default()));
         } else if !known && words.peek().is_some_and(|next| !next.starts_with('-')) {
             // Nothing says whether the next word belongs to this flag, so both keep their place.

@@ -2,6 +2,7 @@
 
 use super::Nature;
 use crate::shell::Command;
+use crate::words::Words;
 
 /// What is known of a command before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ struct Change {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Not with one of these flags.
-    pub not_with: &'static [&'static str],
+    pub not_with: Words,
     /// With at most so many words that are no flags.
     pub operands: usize,
     /// It looks at nothing itself; it only stands between those that do.
@@ -85,7 +86,7 @@ pub(super) fn is_look_tool(name: &str) -> bool {
 }
 
 /// The flags of `program` that take the next word as their value.
-pub(crate) fn valued(program: &str) -> &'static [&'static str] {
+pub(crate) fn valued(program: &str) -> Words {
     find(VALUED, program).unwrap_or_default()
 }
 
@@ -157,17 +158,16 @@ impl Change {
 const BUNDLING: &[&str] = &["sed", "gsed", "sort", "rsync", "git"];
 
 /// Whether one of `flags` stands among the letters of a word, before a letter that takes the rest as its value: `-Ei.bak`.
-fn bundled(word: &str, flags: &[&str], valued: &[&str]) -> bool {
+fn bundled(word: &str, flags: &[&str], valued: Words) -> bool {
     let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else {
         return false;
     };
-    let is_in = |list: &[&str], letter: char| {
-        list.iter().any(|flag| flag.strip_prefix('-').is_some_and(|flag| flag.chars().eq([letter])))
-    };
+    let is_letter =
+        |flag: &str, letter: char| flag.strip_prefix('-').is_some_and(|flag| flag.chars().eq([letter]));
+    let is_flag = |letter: char| flags.iter().any(|flag| is_letter(flag, letter));
+    let is_valued = |letter: char| valued.iter().any(|flag| is_letter(flag, letter));
     let letters = letters.chars().take_while(|letter| letter.is_ascii_alphabetic());
-    letters
-        .take_while(|letter| is_in(flags, *letter) || !is_in(valued, *letter))
-        .any(|letter| is_in(flags, letter))
+    letters.take_while(|letter| is_flag(*letter) || !is_valued(*letter)).any(is_flag)
 }
 
 /// `--dry-run=none` is given to say that it is not meant.
@@ -208,7 +208,7 @@ pub(crate) fn sub_words<'c>(program: &str, command: &'c Command, most: usize) ->
     let mut subs = Vec::new();
     let mut args = command.args().iter().map(String::as_str);
     while let Some(word) = args.next() {
-        if valued.contains(&word) {
+        if valued.contains(word) {
             args.next();
         } else if !word.starts_with(['-', '+']) && word.len() < 40 {
             subs.push(word);

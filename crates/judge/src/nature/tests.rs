@@ -417,5 +417,5 @@ fn the_tables_can_be_searched() {
         assert!(commands::tool(tool).is_some(), "{tool}");
     }
     assert!(commands::verb("create").is_some());
-    assert!(commands::valued("git").contains(&"-C"));
+    assert!(commands::valued("git").contains("-C"));
 }

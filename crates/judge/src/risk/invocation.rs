@@ -3,12 +3,13 @@
 use super::row::{self, ROWS, Row, WHOLE};
 use crate::nature::commands::{self, sub_words};
 use crate::shell::Command;
+use crate::words::Words;
 
 /// A command that some row is for.
 pub(super) struct Invocation<'c> {
     pub program: &'c str,
     rows: &'static [usize],
-    valued: [&'static [&'static str]; 2],
+    valued: [Words; 2],
     /// The words before the sub-command.
     head: &'c [String],
     /// The words after it.
@@ -32,7 +33,7 @@ impl<'c> Invocation<'c> {
         let (head, tail) = at.map_or((&args[..0], args), |at| (&args[..at], &args[at + 1..]));
         let own = row::valued(&key).or_else(|| row::valued(program)).unwrap_or_default();
         // Before the sub-command the flags of the program itself stand; after it, those of another program, as it were.
-        let general = if count == 0 { commands::valued(program) } else { &[] };
+        let general = if count == 0 { commands::valued(program) } else { Words::default() };
         let dashless = matches!(program, "tar" | "gtar" | "bsdtar")
             && tail.first().is_some_and(|word| !word.starts_with('-'));
         Some(Invocation { program, rows, valued: [own, general], head, tail, dashless })
@@ -55,7 +56,7 @@ impl<'c> Invocation<'c> {
     }
 
     fn is_valued(&self, flag: &str) -> bool {
-        self.valued.iter().any(|list| list.contains(&flag))
+        self.valued.iter().any(|list| list.contains(flag))
     }
 
     /// The letters of a word with one dash, up to and with the first that takes a value, and whatever stands after that.
@@ -252,7 +253,7 @@ pub(super) fn start_paths<'c>(program: &str, args: &'c [String]) -> impl Iterato
         let valued = row::valued("fd").unwrap_or_default();
         while let Some(word) = words.next().filter(|word| !runs_each(word)) {
             match word {
-                flag if valued.contains(&flag) => drop(words.next()),
+                flag if valued.contains(flag) => drop(words.next()),
                 flag if flag.starts_with('-') => {}
                 path => paths.push(path),
             }

@@ -1,6 +1,7 @@
 //! The rows of `rules/risky.toml`, as they are compiled in, and how they are found.
 
 use super::Counts;
+use crate::words::Words;
 
 /// One row.
 #[derive(Debug, PartialEq)]
@@ -79,6 +80,6 @@ pub(super) fn folder_flags(program: &str) -> &'static [&'static str] {
 }
 
 /// The flags that take the next word as their value.
-pub(super) fn valued(key: &str) -> Option<&'static [&'static str]> {
+pub(super) fn valued(key: &str) -> Option<Words> {
     find(VALUED, key)
 }

@@ -6,6 +6,7 @@
 mod shape;
 mod table;
 
+use std::str;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -16,6 +17,53 @@ use super::{Find, near, random, run};
 
 /// Shorter runs hold no token.
 const RUN_LENGTH: usize = 12;
+
+/// The rows of the table with their letters inside of them. Every pointer in a constant costs each start of the program a little,
+/// and these would be hundreds.
+static ROWS: [Row; TOKENS.len()] = {
+    let mut rows = [Row { kind: Inline::of(""), shape: Inline::of("") }; TOKENS.len()];
+    let mut at = 0;
+    while at < rows.len() {
+        rows[at] = Row { kind: Inline::of(TOKENS[at].0), shape: Inline::of(TOKENS[at].1) };
+        at += 1;
+    }
+    rows
+};
+
+#[derive(Clone, Copy)]
+struct Row {
+    kind: Inline<32>,
+    shape: Inline<64>,
+}
+
+/// A short text that holds its letters itself.
+#[derive(Clone, Copy)]
+struct Inline<const MOST: usize> {
+    length: u8,
+    letters: [u8; MOST],
+}
+
+impl<const MOST: usize> Inline<MOST> {
+    /// A text that is too long for it stops the build.
+    const fn of(text: &str) -> Inline<MOST> {
+        let text = text.as_bytes();
+        let mut letters = [0; MOST];
+        let mut at = 0;
+        while at < text.len() {
+            letters[at] = text[at];
+            at += 1;
+        }
+        Inline { length: text.len() as u8, letters }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.letters[..usize::from(self.length)]
+    }
+
+    fn text(&self) -> &str {
+        str::from_utf8(self.bytes()).unwrap_or_default()
+    }
+}
 
 /// What is of the same use in a table as in a set: a bit for each beginning of three bytes.
 const HEADS: [u64; 512] = {
@@ -133,16 +181,18 @@ fn is_word(byte: u8) -> bool {
 /// The token at `at`, whose shape begins with the three bytes there.
 fn with_head(text: Text<'_>, at: usize) -> Option<Find> {
     let head = text.get(at..at + 3)?;
-    let first = TOKENS.partition_point(|(_, shape)| &shape.as_bytes()[..3] < head);
-    let rows = TOKENS[first..].iter().take_while(|(_, shape)| shape.as_bytes().starts_with(head));
-    let mut rows = rows.filter(|(_, shape)| {
-        let prefix = shape::literal(shape);
+    let first = ROWS.partition_point(|row| &row.shape.bytes()[..3] < head);
+    let rows = ROWS[first..].iter().take_while(|row| row.shape.bytes().starts_with(head));
+    let mut rows = rows.filter(|row| {
+        let prefix = shape::literal(row.shape.bytes());
         // So many `A` begin a token of somebody else.
         text[at..].starts_with(prefix)
             && !text[at..].starts_with(b":AAAAAAAAAA")
             && (is_unmistakable(prefix) || begins_word(text, at))
     });
-    rows.find_map(|(kind, shape)| Some(Find { start: at, end: shape::end(shape, text, at)?, kind }))
+    rows.find_map(|row| {
+        Some(Find { start: at, end: shape::end(row.shape.bytes(), text, at)?, kind: row.kind.text() })
+    })
 }
 
 /// Whether a prefix is like nothing else, wherever it stands. Others could be the end of a word (`task-…`).
@@ -175,8 +225,9 @@ fn of_length(text: Text<'_>, at: usize) -> Option<Find> {
     let near = &text[at..text.len().min(at + 96)];
     let length = run(near, |byte| byte.is_ascii_alphanumeric());
     let mut rows = BY_LENGTH.iter().filter(|(first, _, _)| *first == length);
-    let found =
-        rows.find_map(|(_, kind, shape)| Some(Find { start: at, end: shape::end(shape, text, at)?, kind }));
+    let found = rows.find_map(|(_, kind, shape)| {
+        Some(Find { start: at, end: shape::end(shape.as_bytes(), text, at)?, kind })
+    });
     found.or_else(|| near.starts_with(b"00").then(|| okta(text, at))?)
 }
 
@@ -301,7 +352,7 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_every_shape_can_be_read() {
         let key = |shape: &'static str| {
-            let literal = shape::literal(shape);
+            let literal = shape::literal(shape.as_bytes());
             (&literal[..3], usize::MAX - literal.len(), shape)
         };
         assert!(TOKENS.windows(2).all(|pair| key(pair[0].1) < key(pair[1].1)));

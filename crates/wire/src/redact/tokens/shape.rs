@@ -46,14 +46,14 @@ impl<'s> Iterator for Parts<'s> {
 }
 
 /// The literal beginning of a shape.
-pub(super) fn literal(shape: &str) -> &[u8] {
-    let length = memchr::memchr(b'<', shape.as_bytes()).unwrap_or(shape.len());
-    &shape.as_bytes()[..length]
+pub(super) fn literal(shape: &[u8]) -> &[u8] {
+    let length = memchr::memchr(b'<', shape).unwrap_or(shape.len());
+    &shape[..length]
 }
 
 /// Where the token of this shape that begins at `start` ends.
-pub(super) fn end(shape: &str, text: Text<'_>, start: usize) -> Option<usize> {
-    let mut parts = Parts(shape.as_bytes());
+pub(super) fn end(shape: &[u8], text: Text<'_>, start: usize) -> Option<usize> {
+    let mut parts = Parts(shape);
     let mut at = start;
     while let Some(part) = parts.next() {
         let is_last = parts.0.is_empty();
@@ -84,7 +84,7 @@ pub(super) fn end(shape: &str, text: Text<'_>, start: usize) -> Option<usize> {
     }
     let beginning = literal(shape).len();
     // Nothing else is written in capitals of just that number.
-    let is_exact = shape.contains("<u") && !shape.ends_with("+>");
+    let is_exact = shape.windows(2).any(|two| two == b"<u") && !shape.ends_with(b"+>");
     (is_exact || is_token(beginning, &text[start + beginning..at])).then_some(at)
 }
 
