@@ -25,8 +25,13 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     let program = supply::tool("cargo-mutants", VERSION)?;
     let mut command = Command::new(program);
-    command.current_dir(project::root()).args(["mutants", "--no-shuffle", "--colors=never", "--output"]);
-    command.arg(project::target()?).args(["--shard", &format!("0/{}", sample.max(1))]);
+    command.current_dir(project::root()).args(["mutants", "--workspace", "--no-shuffle"]);
+    command.args(["--colors=never", "--output"]).env("CARGO_PROFILE_DEV_DEBUG", "0");
+    command.arg(project::target()?).args([
+        "--shard",
+        &format!("0/{}", sample.max(1)),
+        "--sharding=round-robin",
+    ]);
     command.args(files.iter().flat_map(|file| ["--file", file]));
     match command.status()?.code() {
         Some(0) => Ok(()),
