@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rusqlite::Connection;
 use serde::Deserialize;
@@ -159,23 +160,7 @@ struct Memory<'b> {
 
 impl Memory<'_> {
     fn new(binary: &Path) -> Result<Memory<'_>, Fault> {
-        let memory = Memory { binary, home: tempfile::tempdir()? };
-        memory.watch()?;
-        Ok(memory)
-    }
-
-    /// Has all that is told of calls count as if the hooks of the agent had told of it: many sessions come by one process here.
-    fn watch(&self) -> Result<(), Fault> {
-        let first = json!({ "event": "user", "session": "nobody", "at": START }).to_string();
-        project::pipe_through(&mut self.command(&["hook", "generic"]), first)?;
-        let database = Connection::open(self.home.path().join(".local/state/unstuck/timeline.db"))?;
-        let watched = "WHEN new.key LIKE 'c%' AND new.source <> 'hook'
-            BEGIN UPDATE call SET source = 'hook' WHERE id = new.id; END;";
-        database.execute_batch(&format!(
-            "CREATE TRIGGER watched_begin AFTER INSERT ON call {watched}
-             CREATE TRIGGER watched_end AFTER UPDATE OF source ON call {watched}"
-        ))?;
-        Ok(())
+        Ok(Memory { binary, home: tempfile::tempdir()? })
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -190,8 +175,9 @@ impl Memory<'_> {
 
     /// What is said with the result of each step.
     fn play(&self, steps: &[Step]) -> Result<Vec<String>, Fault> {
-        let mut asked = String::new();
+        let mut said = Vec::new();
         let mut at = START;
+        let mut hook = Hook::new(self)?;
         for (number, step) in steps.iter().enumerate() {
             // A repository each: what is learnt in one folder does not hold in every other.
             let cwd = self.home.path().join(&step.cwd);
@@ -206,22 +192,16 @@ impl Memory<'_> {
             at += step.after * 60_000;
             let mut call = json!({"event": "before", "session": step.session, "call_id": format!("c{number}"),
                 "cwd": cwd, "at": at, "tool": tool, "input": input});
-            asked += &format!("{call}\n");
+            // What is told before a call runs is told in time as well.
+            let before = hook.hears(&call, Source::Watched)?;
             call["event"] = json!("after");
             call["at"] = json!(at + 1000);
             call["exit_code"] = json!(step.exit);
             call[if step.exit == 0 { "stdout" } else { "stderr" }] = json!(step.printed());
-            asked += &format!("{call}\n");
+            let source = if step.exit == 0 { Source::Told } else { Source::Watched };
+            said.push(before + &hook.hears(&call, source)?);
         }
-        let answers = project::pipe_through(&mut self.command(&["hook", "generic"]), asked)?;
-        let answers = project::json_lines(&answers);
-        // What is told before a call runs is told in time as well.
-        let say = |answer: &Value| answer["say"].as_str().unwrap_or_default().to_owned();
-        let said: Vec<String> = answers.chunks(2).map(|answers| answers.iter().map(say).collect()).collect();
-        match said.len() == steps.len() {
-            true => Ok(said),
-            false => Err(format!("{} of {} steps were answered", said.len(), steps.len()).into()),
-        }
+        Ok(said)
     }
 
     /// Has a transcript of these calls scanned, as Claude Code would have written it.
@@ -272,15 +252,65 @@ impl Memory<'_> {
     }
 }
 
-/// The fix that was told, if one was.
-fn told(said: &str) -> Option<&str> {
+/// How lessons came to be known, so far.
+#[derive(Clone, Copy)]
+enum Source {
+    Watched,
+    Told,
+}
+
+/// One process that hears of all calls of a scenario. What comes by its door was only told of, and teaches nothing that is told on;
+/// so whatever was learnt is made to have been watched before a lesson could be told, and not to have been before one is made.
+struct Hook {
+    process: Child,
+    answers: Lines<BufReader<ChildStdout>>,
+    database: Connection,
+}
+
+impl Hook {
+    fn new(memory: &Memory<'_>) -> Result<Hook, Fault> {
+        let first = json!({ "event": "user", "session": "nobody", "at": START }).to_string();
+        project::pipe_through(&mut memory.command(&["hook", "generic"]), first)?;
+        let database = Connection::open(memory.home.path().join(".local/state/unstuck/timeline.db"))?;
+        database.execute_batch("PRAGMA synchronous = OFF")?;
+        let mut command = memory.command(&["hook", "generic"]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let answers = BufReader::new(process.stdout.take().expect("it is piped")).lines();
+        Ok(Hook { process, answers, database })
+    }
+
+    /// What it says to a line.
+    fn hears(&mut self, line: &Value, source: Source) -> Result<String, Fault> {
+        let words = match source {
+            Source::Watched => ["told", "hook"],
+            Source::Told => ["hook", "told"],
+        };
+        self.database.execute("UPDATE OR IGNORE lesson_place SET source = ?2 WHERE source = ?1", words)?;
+        let mut stdin = self.process.stdin.as_ref().expect("it is piped");
+        stdin.write_all(format!("{line}\n").as_bytes())?;
+        let answer = self.answers.next().ok_or("a step was not answered")??;
+        let answer: Value = serde_json::from_str(&answer)?;
+        Ok(answer["say"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        drop(self.process.wait());
+    }
+}
+
+/// The fix that was told, if one was, whatever signs its lines were quoted with.
+fn told(said: &str) -> Option<String> {
+    let said = said.replace(['⟦', '⟧'], "`");
     let told = &said[said.find(MARK)?..];
     let from = told.find(TOLD[0])? + TOLD[0].len();
     let told = &told[from..];
     let told = &told[..told.find(TOLD[1])?];
     // How often it did not help is not part of it.
     let says_how_often = told.ends_with(" not") && !told.ends_with('`');
-    Some(told.rfind("`, ").filter(|_| says_how_often).map_or(told, |at| &told[..=at]))
+    Some(told.rfind("`, ").filter(|_| says_how_often).map_or(told, |at| &told[..=at]).to_owned())
 }
 
 /// Plays every scenario and every attack.
@@ -293,7 +323,7 @@ pub fn score(binary: &Path, scenarios: &[Value], attacks: &[Value]) -> Result<Sc
         for (number, (step, said)) in scenario.steps.iter().zip(&said).enumerate() {
             let found = told(said);
             let expected = step.offer.as_deref().unwrap_or_default();
-            let is_right = found == Some(expected);
+            let is_right = found.as_deref() == Some(expected);
             steps_told.0 += usize::from(is_right);
             steps_told.1 += usize::from(found.is_some());
             match step.offer.as_deref() {
@@ -307,7 +337,7 @@ pub fn score(binary: &Path, scenarios: &[Value], attacks: &[Value]) -> Result<Sc
                 }
                 None => {}
             }
-            if found.unwrap_or_default() != expected {
+            if found.as_deref().unwrap_or_default() != expected {
                 misses.push(format!(
                     "{}, step {}: {expected:?}, and told was {found:?}",
                     scenario.name,
@@ -362,7 +392,7 @@ fn strike(binary: &Path, attack: &Attack) -> Result<Vec<String>, Fault> {
         }
     }
     for (step, said) in attack.steps.iter().zip(&heard) {
-        if let Some(offer) = step.offer.as_deref().filter(|offer| told(said) != Some(offer)) {
+        if let Some(offer) = step.offer.as_deref().filter(|offer| told(said).as_deref() != Some(offer)) {
             through.push(format!("{offer:?} is told no more, but {:?}", told(said)));
         }
     }
@@ -387,11 +417,10 @@ mod tests {
         let said = |rest: &str| {
             format!("No.\n{MARK} (a record): this failure was seen 2 times; once it was over after {rest}")
         };
-        assert_eq!(told(&said("`npm ci` (last: just now, worked).")), Some("`npm ci`"));
-        assert_eq!(
-            told(&said("`a`, then `b`, 2 times not (last: just now, worked).")),
-            Some("`a`, then `b`")
-        );
+        let check = |rest: &str, fix: &str| assert_eq!(told(&said(rest)).as_deref(), Some(fix));
+        check("`npm ci` (last: just now, worked).", "`npm ci`");
+        check("⟦cd web && npm ci⟧ (last: just now, worked).", "`cd web && npm ci`");
+        check("`a`, then `b`, 2 times not (last: just now, worked).", "`a`, then `b`");
         assert_eq!(told("make: *** [all] Error 2"), None);
     }
 
