@@ -18,6 +18,7 @@ fn corpus() -> Corpus {
 /// Fails if more than `most` in a thousand of `all` are among `failed`.
 #[track_caller]
 fn score(failed: &[String], all: usize, most: usize) {
+    println!("{} of {all}", failed.len());
     let list = failed.join("\n");
     assert!(failed.len() * 1000 <= all * most, "{} of {all}, at most {most} ‰:\n{list}", failed.len());
 }

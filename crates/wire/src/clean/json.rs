@@ -99,7 +99,10 @@ impl Writer<'_> {
             let name = if key == "value" { named.unwrap_or(key) } else { key };
             match written_into_secret(fields, parent, key, value) {
                 Some(kind) => self.mark(kind),
-                None => self.value(value, Some(name)),
+                None => match read_by_command(self.cleaner, fields, key, value) {
+                    Some(clean) => self.string(&clean),
+                    None => self.value(value, Some(name)),
+                },
             }
         }
         self.text.push('}');
@@ -113,12 +116,27 @@ fn written_into_secret(
     key: &str,
     value: &Value,
 ) -> Option<&'static str> {
-    const VALUES: [&str; 11] = [
-        "value", "text", "content", "data", "input", "answer", "val", "contents", "string", "keys", "access",
+    const VALUES: [&str; 15] = [
+        "value",
+        "text",
+        "content",
+        "data",
+        "input",
+        "answer",
+        "val",
+        "contents",
+        "string",
+        "keys",
+        "access",
+        "v",
+        "new_value",
+        "newValue",
+        "default",
     ];
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "name",
         "key",
+        "k",
         "header",
         "field",
         "selector",
@@ -135,6 +153,24 @@ fn written_into_secret(
     let value = value.as_str().filter(|_| VALUES.contains(&key))?;
     let names = NAMES.iter().filter_map(|name| fields.get(*name)?.as_str()).chain(parent);
     names.filter_map(|name| kind_of_field(name, value)).next()
+}
+
+/// What a command reads, if it takes that for a secret: `{"command": "sudo -S ls", "stdin": "…"}`.
+fn read_by_command(
+    cleaner: &Cleaner,
+    fields: &Map<String, Value>,
+    key: &str,
+    value: &Value,
+) -> Option<String> {
+    let value =
+        value.as_str().filter(|value| value.len() <= 256 && ["stdin", "input", "keys"].contains(&key))?;
+    let command = ["command", "cmd"].iter().find_map(|key| fields.get(*key)?.as_str())?;
+    let before = "echo '";
+    let behind = format!("' | {}", command.get(..command.len().min(64))?);
+    let whole = format!("{before}{}{behind}", value.trim_end());
+    let redacted = redact_known(&whole, &cleaner.known, &mut []);
+    let clean = redacted.strip_prefix(before)?.strip_suffix(&behind)?;
+    (clean != value.trim_end()).then(|| clean.to_owned())
 }
 
 /// `value` as an argument behind the others, if it holds a secret that only they tell: `["--token", "…"]`.

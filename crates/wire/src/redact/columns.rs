@@ -18,6 +18,7 @@ pub(super) fn are_secret(text: Text<'_>, at: usize, length: usize) -> bool {
     is_password_file(line)
         || is_login(line, text.get(at + length))
         || is_inserted(line)
+        || is_in_secret(above, line)
         || is_under(above, line)
 }
 
@@ -32,6 +33,17 @@ fn is_password_file(line: &[u8]) -> bool {
     let is_port =
         port.is_some_and(|port| port == b"*" || (!port.is_empty() && port.iter().all(u8::is_ascii_digit)));
     is_field(host) && is_port && is_field(fields.next()) && is_field(fields.next()) && fields.next().is_none()
+}
+
+/// An entry of a Kubernetes secret: `stringData:` stands above it, and less indented.
+fn is_in_secret(above: &[u8], line: &[u8]) -> bool {
+    let indentation = |line: &[u8]| line.iter().take_while(|byte| **byte == b' ').count();
+    let entry = indentation(line);
+    let mut lines = above.split(|byte| *byte == b'\n').rev().skip(1).take(MOST_LINES);
+    entry > 0
+        && lines
+            .find(|line| indentation(line) < entry && !line.is_empty())
+            .is_some_and(|line| line.trim_ascii() == b"stringData:")
 }
 
 /// `user/value@database`.

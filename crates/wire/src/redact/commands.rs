@@ -75,6 +75,8 @@ const OPTIONS: &[SecretOption] = &[
     option("http", "--auth", Both, Behind(b':')),
     option("https", "--auth", Both, Behind(b':')),
     option("xh", "--auth", Both, Behind(b':')),
+    option("curl", "-E", Both, Behind(b':')),
+    option("curl", "--cert", Both, Behind(b':')),
     option("smbclient", "-U", Both, Behind(b'%')),
     option("smbclient", "--user", Both, Behind(b'%')),
     option("rpcclient", "-U", Both, Behind(b'%')),
@@ -188,79 +190,124 @@ const READERS: &[(&str, &str, Takes)] = &[
     ("gpg", "--passphrase-fd", Value),
 ];
 
-/// Commands that are given a secret somewhere: a word of theirs that looks made by a machine is it.
-const GIVEN_SECRETS: &[&str] = &[
-    "NickServ IDENTIFY",
-    "ansible-vault encrypt_string",
-    "bw login",
-    "bw unlock",
-    "cargo login",
-    "codecov",
-    "consul acl",
-    "create_superuser",
-    "docker secret create",
-    "doctl auth",
-    "doppler secrets set",
-    "dotnet user-secrets set",
-    "etcdctl",
-    "expect -c",
-    "firebase functions:config:set",
-    "fly secrets",
-    "flyctl secrets",
-    "freerdp",
-    "gcloud secrets",
-    "gh auth",
-    "gh secret",
-    "heroku config:set",
-    "htpasswd",
-    "huggingface-cli login",
-    "influx",
-    "kubeadm join",
-    "ldapsearch",
-    "lftp",
-    "llm keys set",
-    "mc alias set",
-    "mc config host add",
-    "mkpasswd",
-    "mysqladmin",
-    "ncftp",
-    "net use",
-    "netlify env:set",
-    "ngrok authtoken",
-    "ngrok config add-authtoken",
-    "nuget setapikey",
-    "openssl passwd",
-    "poetry config http-basic",
-    "poetry config pypi-token",
-    "rabbitmqctl add_user",
-    "rabbitmqctl authenticate_user",
-    "rabbitmqctl change_password",
-    "railway variables",
-    "rclone obscure",
-    "runas",
-    "secret-tool store",
-    "security add-generic-password",
-    "snmp-server community",
-    "snyk auth",
-    "sudo rabbitmqctl",
-    "supabase secrets set",
-    "travis encrypt",
-    "vault kv put",
-    "vault login",
-    "vault operator unseal",
-    "vault write",
-    "vercel env add",
-    "wandb login",
-    "wpa_passphrase",
-    "wrangler secret",
-    "xcrun altool",
-];
+/// Commands that are given a secret somewhere, one on a line: a word of theirs that looks made by a machine is it.
+const GIVEN_SECRETS: &str = "\
+/oper 
+ab -A
+ansible-vault encrypt_string
+ATTACH 
+bw login
+bw unlock
+cargo login
+certutil
+chamber write
+choco apikey
+choco push
+cloudflared service install
+codecov
+composer config
+conan remote login
+conan user
+consul acl
+crackmapexec
+create_superuser
+docker secret create
+doctl auth
+doppler secrets set
+dotnet user-secrets set
+drone 
+etcdctl
+evil-winrm
+expdp
+expect -c
+firebase functions:config:set
+fly secrets
+flyctl secrets
+freerdp
+gcloud secrets
+gem push
+gh auth
+gh secret
+gopass insert
+hatch publish
+heroku config:set
+htpasswd
+huggingface-cli login
+impdp
+infisical secrets
+influx
+isql
+jenkins-cli
+kubeadm join
+kubeseal
+ldapsearch
+lftp
+llm keys set
+ LOGIN 
+mc alias set
+mc config host add
+mkpasswd
+mycli
+mysqladmin
+ncftp
+net use
+net user
+netlify env:set
+ngrok authtoken
+ngrok config add-authtoken
+NickServ IDENTIFY
+nuget setapikey
+nxc 
+op item
+openssl passwd
+pass insert
+pgcli
+plink
+poetry config http-basic
+poetry config pypi-token
+pscp
+psexec
+psftp
+rabbitmqctl add_user
+rabbitmqctl authenticate_user
+rabbitmqctl change_password
+radius-server
+railway variables
+rclone obscure
+rman 
+runas
+secret-tool store
+security add-generic-password
+security import
+sendemail
+signtool
+skopeo
+smbclient
+snmp-server community
+snyk auth
+sqlldr
+sqlplus
+sudo rabbitmqctl
+supabase secrets set
+swaks
+tacacs-server
+travis encrypt
+turso auth
+vault kv put
+vault login
+vault operator unseal
+vault write
+vercel env add
+wandb login
+wpa_passphrase
+wrangler secret
+xcrun altool";
 
 /// Whether the command that `line` ends in is given a secret.
 pub(super) fn is_given_secret(line: &[u8]) -> bool {
     is_here_text(line)
         || is_login_option(line)
-        || GIVEN_SECRETS.iter().any(|command| {
+        || GIVEN_SECRETS.lines().any(|command| {
             memchr::memmem::rfind(line, command.as_bytes())
                 .is_some_and(|at| is_one_command(&line[at + command.len()..]))
         })

@@ -95,8 +95,9 @@ const HEADERS: [&str; 9] = [
 const SCHEMES: [&str; 6] = ["bearer ", "basic ", "token ", "digest ", "apikey ", "negotiate "];
 
 /// Words that follow an option's name when somebody talks about it.
-const PROSE: [&str; 30] = [
+const PROSE: [&str; 31] = [
     "to",
+    "via",
     "in",
     "is",
     "or",
@@ -152,7 +153,7 @@ pub(super) fn find(text: Text<'_>, finds: &mut Vec<Find>) {
 fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
     let is_colon = text[at] == b':';
     // Comparisons, arrows, paths and URLs are no assignments.
-    if matches!(text.get(at + 1), Some(b'=' | b'>' | b':' | b'/')) {
+    if matches!(text.get(at + 1), Some(b'=' | b'>' | b':')) || (is_colon && text.get(at + 1) == Some(&b'/')) {
         return None;
     }
     let (name, is_quoted_name) = name_before(&text, at)?;
@@ -181,6 +182,9 @@ fn assigned(text: Text<'_>, at: usize) -> Option<Find> {
     let whole = start;
     let (start, end) = beginning_of_value(text, start)?;
     let found = &text[start..end];
+    if !is_colon && is_path(found) {
+        return None;
+    }
     if class == Class::Key && !is_quoted && !is_random(&text[start..text.first_line(start, end)]) {
         return None;
     }
@@ -307,7 +311,11 @@ fn name_before(text: &[u8], at: usize) -> Option<(&[u8], bool)> {
         return None;
     }
     let length = before.iter().rev().position(|byte| !is_name(*byte)).unwrap_or(before.len());
-    (length > 0).then(|| (&before[before.len() - length..], is_quoted))
+    let (left, name) = before.split_at(before.len() - length);
+    // The letter of `\n` is no part of the name.
+    let is_escaped = left.ends_with(b"\\") && name.len() > 1 && matches!(name[0], b'n' | b'r' | b't');
+    let name = if is_escaped { &name[1..] } else { name };
+    (length > 0).then_some((name, is_quoted))
 }
 
 fn is_name(byte: u8) -> bool {
@@ -340,7 +348,7 @@ fn class(name: &[u8], is_colon: bool) -> Option<Class> {
         tail.is_some_and(|tail| tail.iter().map(spell).eq(ending.bytes()))
     };
     // What everybody may know.
-    if [&b"public"[..], b"pub_", b"PUBLIC"].iter().any(|public| name.starts_with(public)) {
+    if [&b"public"[..], b"pub_", b"PUBLIC", b"existingSecret"].iter().any(|public| name.starts_with(public)) {
         return None;
     }
     if is_colon && HEADERS.iter().any(|header| header.len() == name.len() && ends_like(header)) {
@@ -438,10 +446,18 @@ fn is_secret(class: Class, found: &[u8]) -> bool {
         }
         Class::Proof => found.len() >= 16 && is_random(found),
         Class::Token | Class::Key => {
-            found.len() >= 8 && is_random(found) && !found.starts_with(b"/") && !found.starts_with(b"~")
+            found.len() >= 8 && is_random(found) && !is_path(found) && !found.starts_with(b"~")
         }
     };
     looks_right && !is_placeholder(found)
+}
+
+/// Whether a value is a path, and not a key in base64 that begins like one.
+fn is_path(found: &[u8]) -> bool {
+    found.starts_with(b"/")
+        && !found.ends_with(b"=")
+        && !found.ends_with(b"%3D")
+        && !random::is_mixed(&found[1..])
 }
 
 /// As much of the value at `at` as decides.
@@ -514,8 +530,9 @@ pub(super) fn names_secret(name: &[u8]) -> bool {
 
 /// Whether it only says where a secret comes from, or that there is none.
 pub(super) fn is_placeholder(found: &[u8]) -> bool {
-    const NOTHING: [&str; 23] = [
+    const NOTHING: [&str; 24] = [
         "none",
+        "secretstr",
         "null",
         "nil",
         "true",
@@ -549,6 +566,9 @@ pub(super) fn is_placeholder(found: &[u8]) -> bool {
         || random::is_address(found)
         || found.starts_with(b"YOUR_")
         || found.starts_with(b"REDACTED")
+        || found.starts_with(b"process.env.")
+        || found.starts_with(b"[MASKED]")
+        || found.starts_with(b"[FILTERED]")
         || found.starts_with(b"your-")
         || found.starts_with(b"your_")
         || found.starts_with("…".as_bytes())

@@ -80,6 +80,26 @@ const ENDINGS: &[(&str, Meaning)] = &[
     ("secret_id", Perhaps("token")),
     ("sonar_login", Secret("token")),
     ("clave", Secret("password")),
+    ("mot_de_passe", Secret("password")),
+    ("heslo", Secret("password")),
+    ("salasana", Secret("password")),
+    ("adgangskode", Secret("password")),
+    ("sandi", Secret("password")),
+    ("geheimnis", Secret("password")),
+    ("zugangsdaten", Secret("password")),
+    ("jeton", Perhaps("token")),
+    ("chave", Secret("token")),
+    ("auth_ident", Secret("password")),
+    ("authident", Secret("password")),
+    ("github_oauth", Secret("token")),
+    ("gitlab_oauth", Secret("token")),
+    ("totp", Secret("password")),
+    ("pincode", Secret("password")),
+    ("skey", Perhaps("token")),
+    ("spend_key", Secret("token")),
+    ("api_keys", Secret("token")),
+    ("access_keys", Secret("token")),
+    ("encrypt", Perhaps("token")),
 ];
 
 /// Whole names that say something.
@@ -100,6 +120,9 @@ const WHOLE: &[(&str, Meaning)] = &[
     ("userpass", Secret("password")),
     ("authorization", Secret("authorization")),
     ("identified", Secret("password")),
+    ("sk", Perhaps("token")),
+    ("sas", Perhaps("token")),
+    ("mfa", Perhaps("token")),
 ];
 
 /// Last words of a name that say something behind others (`db_pwd`, `DB_PASS`, `SharedKey`).
@@ -115,9 +138,23 @@ const LAST_WORDS: &[(&str, Meaning)] = &[
     ("code", Perhaps("token")),
 ];
 
+/// Ends of names that say something only before [`FILLERS`]: `client-key-data`.
+const KEYS: &[(&str, Meaning)] = &[("_key", Perhaps("token"))];
+
 /// Ends of names that say nothing themselves: `password_confirmation`, `secretValue`.
-const FILLERS: &[&str] =
-    &["value", "string", "text", "plain", "confirmation", "confirm", "again", "data", "content", "input"];
+const FILLERS: &[&str] = &[
+    "value",
+    "string",
+    "text",
+    "plain",
+    "confirmation",
+    "confirm",
+    "again",
+    "data",
+    "content",
+    "input",
+    "pem",
+];
 
 /// Words before `key` and `code` with which they say more.
 const SECRET_KINDS: &[&str] = &[
@@ -137,6 +174,7 @@ const SECRET_KINDS: &[&str] = &[
     "account",
     "shared",
     "recovery",
+    "spend",
     "verification",
     "session",
     "security",
@@ -160,7 +198,6 @@ const PUBLIC: &[&str] = &[
     "next",
     "page",
     "continuation",
-    "csrf",
     "max",
     "num",
     "total",
@@ -176,6 +213,7 @@ const PUBLIC: &[&str] = &[
     "routing",
     "ssh",
     "sec",
+    "existing",
 ];
 
 /// Words that stand between a label and its value, and in front of values.
@@ -276,6 +314,25 @@ const JOINTS: &[&str] = &[
     "says",
     "equals",
     "eq",
+    "some",
+    "len",
+    "echo",
+    "protected",
+    "private",
+    "static",
+    "mut",
+    "final",
+    "char",
+    "nvarchar",
+    "varchar",
+    "tobe",
+    "toequal",
+    "tostrictequal",
+    "sha1",
+    "sha256",
+    "sha512",
+    "de",
+    "api",
 ];
 
 /// Labels in scripts without spaces or capitals, and words of Latin script that are not ASCII.
@@ -317,7 +374,24 @@ const OTHER_SCRIPTS: &[(&str, Meaning)] = &[
     ("hasło", Secret("password")),
     ("Hasło", Secret("password")),
     ("şifre", Secret("password")),
+    ("Şifre", Secret("password")),
     ("mật khẩu", Secret("password")),
+    ("Mật khẩu", Secret("password")),
+    ("lösenord", Secret("password")),
+    ("Lösenord", Secret("password")),
+    ("jeton d'accès", Secret("token")),
+    ("Jeton d'accès", Secret("token")),
+    ("clé", Perhaps("token")),
+    ("Clé", Perhaps("token")),
+    ("clé API", Secret("token")),
+    ("Clé API", Secret("token")),
+    ("chlüssel", Perhaps("token")),
+    ("ключ", Perhaps("token")),
+    ("Ключ", Perhaps("token")),
+    ("Ключ API", Secret("token")),
+    ("ключ API", Secret("token")),
+    ("キー", Perhaps("token")),
+    ("秘密鍵", Secret("token")),
     ("كلمة المرور", Secret("password")),
     ("סיסמה", Secret("password")),
     ("पासवर्ड", Secret("password")),
@@ -350,6 +424,7 @@ const OTHER_JOINTS: &[&str] = &[
     "은",
     "é",
     "É",
+    "для",
 ];
 
 /// How the words of a name are compared.
@@ -379,7 +454,7 @@ pub(super) fn trimmed(word: &[u8]) -> &[u8] {
 pub(super) fn meaning(word: &[u8], left: &[u8], is_assignment: bool) -> Option<Meaning> {
     // Its last letter tells most words from labels.
     let last = *word.last()?;
-    if !last.is_ascii_uppercase() && !b"drtnespyhwkloaikg".contains(&last) {
+    if !last.is_ascii_uppercase() && !b"drtnespyhwkloaikgm".contains(&last) {
         return None;
     }
     let whole = || WHOLE.iter().find(|(name, _)| is(word, name)).map(|(_, meaning)| *meaning);
@@ -392,7 +467,7 @@ pub(super) fn meaning(word: &[u8], left: &[u8], is_assignment: bool) -> Option<M
     let filled = || {
         let end = FILLERS.iter().find(|end| ends(word, end) && word.len() > end.len())?;
         let name = trimmed(&word[..word.len() - end.len()]);
-        ENDINGS.iter().find(|(ending, _)| ends(name, ending)).map(|(_, meaning)| *meaning)
+        ENDINGS.iter().chain(KEYS).find(|(ending, _)| ends(name, ending)).map(|(_, meaning)| *meaning)
     };
     let hump = || {
         let at = word.iter().rposition(u8::is_ascii_uppercase).filter(|at| *at > 0)?;
@@ -403,6 +478,10 @@ pub(super) fn meaning(word: &[u8], left: &[u8], is_assignment: bool) -> Option<M
         // `mot de passe`, and a command of Redis.
         b"passe" if left.ends_with(b"de ") => Some(Secret("password")),
         b"AUTH" => Some(Secret("password")),
+        // What Bundler sends to a host.
+        _ if word.starts_with(b"BUNDLE_") && memchr::memmem::find(word, b"__").is_some() => {
+            Some(Secret("password"))
+        }
         _ => None,
     };
     let variable =
@@ -458,14 +537,40 @@ pub(super) fn of_other_script(text: &[u8]) -> Option<Meaning> {
     None
 }
 
-/// Whether a word only joins a label to its value.
+/// Whether a word only joins a label to its value. So do numbers (`string(20)`), and what is left of a colour (`[0m`).
 pub(super) fn joins(word: &[u8]) -> bool {
+    let digits = word.strip_suffix(b"m").unwrap_or(word);
     JOINTS.iter().any(|joint| is(word, joint))
+        || (!digits.is_empty() && digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit))
+}
+
+/// Issuers whose tokens have no form of their own.
+const ISSUERS: &str = "adafruit algolia alipay amplitude beamer bitbucket bittrex braintree cloudflare codecov cohere coinbase \
+    confluent contentful datadog discord droneci dropbox easypost etsy facebook fastly finicity finnhub flickr freshbooks \
+    gitter heroku hubspot intercom jfrog artifactory kakao kraken kucoin launchdarkly line_channel linkedin looker mapbox mattermost \
+    meraki messagebird mistral netlify nexmo nytimes okta opsgenie pagerduty plaid private_ai privateai pusher qiniu \
+    rapidapi sendbird sentry snyk squarespace sumo sumologic telegram travis travisci trello twitch twitter typeform \
+    vonage wasabi wakatime yandex zendesk zerotier";
+
+/// Whether a name is that of an issuer, and not of something else that the issuer numbers (`SNYK_ORG_ID`).
+pub(super) fn is_of_issuer(name: &[u8]) -> bool {
+    const ABOUT: &str = "id app account project org team user name host url version index region zone sha hash digest \
+        checksum commit rev ref tag build image path file email domain action dsn";
+    let is_turn = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    let last =
+        name.windows(2).rposition(|pair| is_turn(pair) || spell(pair[0]) == b'_').map_or(0, |at| at + 1);
+    let is_about = ABOUT.split_ascii_whitespace().any(|about| is(&name[last..], about));
+    let name: Vec<u8> = name.iter().map(|byte| spell(*byte)).collect();
+    let begins = |issuer: &str| {
+        let is_at = |at: usize| at == 0 || name[at - 1] == b'_';
+        memchr::memmem::find_iter(&name, issuer.as_bytes()).any(is_at)
+    };
+    !is_about && ISSUERS.split_ascii_whitespace().any(begins)
 }
 
 /// Whether a function of this name takes a user and a password.
 pub(super) fn is_login(word: &[u8]) -> bool {
-    const LOGINS: [&str; 12] = [
+    const LOGINS: [&str; 22] = [
         "login",
         "auth",
         "credential",
@@ -478,6 +583,16 @@ pub(super) fn is_login(word: &[u8]) -> bool {
         "logon",
         "securestring",
         "password",
+        "getconnection",
+        "mysqli_connect",
+        "mysql_connect",
+        "pdo",
+        "jwt_sign",
+        "jwt_encode",
+        "createhmac",
+        "hmac_new",
+        "cookieparser",
+        "cookiesession",
     ];
     LOGINS.iter().any(|name| ends(word, name))
 }

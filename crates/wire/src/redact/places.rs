@@ -161,12 +161,19 @@ fn find_url_passwords(text: Text<'_>, finds: &mut Vec<Find>) {
         }
         let Some(colon) = memchr::memchr(b':', &authority[..at_sign]) else { continue };
         let password = &authority[colon + 1..at_sign];
+        // Where both are numbers of one length, both are halves of a key.
+        let is_half = |part: &[u8]| part.len() >= 8 && part.iter().all(u8::is_ascii_hexdigit);
+        if is_half(user) && is_half(password) && user.len() == password.len() {
+            finds.push(Find { start, end: start + user.len(), kind: "url-password" });
+        }
         // A port at the end of a line, and an address at the beginning of the next.
         let digits = start + colon + 1 + run(password, |byte| byte.is_ascii_digit());
         if text.is_wrapped(digits) {
             continue;
         }
-        if !password.is_empty() && !is_placeholder(password) {
+        // `guest:guest` is what everybody has.
+        let is_default = password == user && password.iter().all(u8::is_ascii_lowercase);
+        if !password.is_empty() && !is_placeholder(password) && !is_default {
             finds.push(Find { start: start + colon + 1, end: start + at_sign, kind: "url-password" });
         }
     }

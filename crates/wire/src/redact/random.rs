@@ -85,6 +85,24 @@ pub(super) fn is_mixed(word: &[u8]) -> bool {
         && is_random_word(word)
 }
 
+/// Whether a word may well be made by chance: a long number, or letters of both cases and digits, and not only such
+/// letters together as words have.
+pub(super) fn is_likely(word: &[u8]) -> bool {
+    const LEAST: usize = 16;
+    const HEX_LENGTH: usize = 32;
+    let has = |test: fn(&u8) -> bool| word.iter().any(test);
+    let is_hex = word.len() >= HEX_LENGTH && word.iter().all(u8::is_ascii_hexdigit);
+    if is_hex && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) {
+        return true;
+    }
+    word.len() >= LEAST
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && word.iter().all(u8::is_ascii_alphanumeric)
+        && known_pairs(word).is_some_and(|(known, pairs)| known * 20 < pairs * 17)
+}
+
 /// Whether a value is the name of something else: a hash, a uuid, a name with a hash in it.
 pub(super) fn is_hash(word: &[u8]) -> bool {
     let is_long = |part: &[u8]| part.len() >= 32 && part.iter().all(u8::is_ascii_hexdigit);
@@ -95,7 +113,7 @@ pub(super) fn is_hash(word: &[u8]) -> bool {
         || is_prose(word)
 }
 
-fn is_uuid(word: &[u8]) -> bool {
+pub(super) fn is_uuid(word: &[u8]) -> bool {
     let mut parts = word
         .split(|byte| *byte == b'-')
         .map(|part| part.iter().all(u8::is_ascii_hexdigit).then_some(part.len()));
@@ -150,7 +168,7 @@ const PAIRS: [u32; 26] = [
 ];
 
 /// Whether many of its letters follow one another as they do in no word.
-fn is_unlike_words(word: &[u8]) -> bool {
+pub(super) fn is_unlike_words(word: &[u8]) -> bool {
     const FEWEST_PAIRS: usize = 6;
     known_pairs(word).is_some_and(|(known, pairs)| pairs >= FEWEST_PAIRS && known * 20 < pairs * 13)
 }

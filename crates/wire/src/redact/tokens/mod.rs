@@ -86,8 +86,10 @@ const HEADS: [u64; 512] = {
 };
 
 /// What Azure writes near the end of its keys, so that they can be found.
-const SIGNATURES: [&[u8; 4]; 10] =
-    [b"+ABa", b"+ACR", b"+AEh", b"+AMC", b"+ASb", b"+ASt", b"ACDb", b"AIoT", b"AzFu", b"AzSe"];
+const SIGNATURES: [&[u8; 4]; 14] = [
+    b"+ABa", b"+ACR", b"+AEh", b"+AMC", b"+ARm", b"+ASb", b"+ASt", b"ACDb", b"AIoT", b"APIM", b"AZEG",
+    b"AzCa", b"AzFu", b"AzSe",
+];
 
 /// Which bytes a run is made of.
 const IN_RUN: [bool; 256] = {
@@ -208,11 +210,15 @@ fn signed(text: Text<'_>, start: usize, at: usize) -> Option<Find> {
     let is_signature = SIGNATURES.iter().any(|sign| text[at..].starts_with(&sign[..]));
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
     let before = || text[start..at].iter().rev().take_while(|byte| is_part(**byte)).count();
+    let is_mixed = |key: &[u8]| {
+        let has = |test: fn(&u8) -> bool| key.iter().any(test);
+        has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
+    };
     let length = if is_signature { before() } else { 0 };
     let behind = run(&text[(at + 4).min(text.len())..], is_part);
     let key = &text[at - length..at];
     let signs = run(key, |byte| !byte.is_ascii_alphanumeric());
-    if length < LEAST || !(6..=10).contains(&behind) || !random::is_mixed(&key[signs..]) {
+    if length < LEAST || !(6..=10).contains(&behind) || !is_mixed(&key[signs..]) {
         return None;
     }
     let end = at + 4 + behind;
@@ -289,6 +295,7 @@ const NO_ISSUERS: &[&str] = &[
 fn of_unknown_issuer(text: Text<'_>, at: usize) -> Option<Find> {
     const NAME_LENGTH: usize = 24;
     const LEAST: usize = 28;
+    const UUID_LENGTH: usize = 36;
     if !text[at].is_ascii_lowercase() {
         return None;
     }
@@ -304,9 +311,16 @@ fn of_unknown_issuer(text: Text<'_>, at: usize) -> Option<Find> {
     let body = &near[name..];
     let random = &body[..run(body, |byte| byte.is_ascii_alphanumeric())];
     // Such a long one in lower case is a hash, unless it has letters that no hash has.
+    let is_both = || random.iter().any(u8::is_ascii_uppercase) && random::is_random_word(random);
     let is_lower = || random.len() >= 40 && random::is_random_word(random) && !random::is_hash(random);
+    // GOV.UK and others name a key and number it twice.
+    let numbers =
+        near.len().checked_sub(2 * UUID_LENGTH + 1).map(|start| near[start..].split_at(UUID_LENGTH));
+    if numbers.is_some_and(|(service, key)| random::is_uuid(service) && random::is_uuid(&key[1..])) {
+        return Some(Find { start: at, end: at + near.len(), kind: "token" });
+    }
     let is_token = random.len() >= LEAST
-        && (random::is_mixed(random) || is_lower())
+        && (random::is_mixed(random) || is_both() || is_lower())
         && first.iter().any(u8::is_ascii_lowercase)
         && !NO_ISSUERS.iter().any(|known| {
             first.strip_prefix(known.as_bytes()).is_some_and(|rest| rest.iter().all(u8::is_ascii_digit))

@@ -2,6 +2,7 @@
 
 use std::str;
 
+use crate::redact::random::is_mixed;
 use crate::redact::reading::{Hold, Text};
 use crate::redact::{is_random, run};
 
@@ -92,11 +93,13 @@ pub(super) fn end(shape: &[u8], text: Text<'_>, start: usize) -> Option<usize> {
 /// `beginning`, the more that says by itself.
 fn is_token(beginning: usize, body: &[u8]) -> bool {
     let long = match beginning {
-        ..6 => 8,
+        ..5 => 8,
+        5 => 6,
         6..16 => 4,
         16.. => 0,
     };
-    is_random(body) && body.split(|byte| !byte.is_ascii_alphanumeric()).any(|part| part.len() >= long)
+    let has_long_part = || body.split(|byte| !byte.is_ascii_alphanumeric()).any(|part| part.len() >= long);
+    is_random(body) && (has_long_part() || is_mixed(body))
 }
 
 /// Whether `byte` is of an alphabet.
