@@ -102,7 +102,7 @@ pub fn filled(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// Tells whether a character cannot be seen or changes how its neighbours are shown: C1 controls, fillers, joiners, bidi
-/// controls, variation selectors, tags, and private planes that no font shows.
+/// controls, variation selectors, tags, codes that are no characters, and private planes that no font shows.
 pub fn is_hidden(sign: char) -> bool {
     matches!(sign,
         '\u{80}'..='\u{9f}'
@@ -120,13 +120,15 @@ pub fn is_hidden(sign: char) -> bool {
         | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}'
         | '\u{ffa0}'
+        | '\u{fdd0}'..='\u{fdef}'
         | '\u{fff0}'..='\u{fffb}'
-        | '\u{fffe}'..='\u{ffff}'
         | '\u{13430}'..='\u{1343f}'
         | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d159}'
         | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{10ffff}')
+        // The last two of every plane are no characters.
+        || u32::from(sign) & 0xfffe == 0xfffe
 }
 
 /// Tells whether a character could be taken for one of the brackets, alone or laid over another.
@@ -147,20 +149,26 @@ fn is_bracket(sign: char) -> bool {
         | '\u{2e55}'..='\u{2e5c}'
         | '\u{3014}'..='\u{301b}'
         | '\u{fe39}'..='\u{fe48}'
-        | '\u{fe5d}' | '\u{fe5e}')
+        | '\u{fe5d}' | '\u{fe5e}'
+        | '\u{ff5f}' | '\u{ff60}')
 }
 
 /// Returns `text` without the marks of elements (`</output>`, `<system-reminder>`), special tokens (`<|im_end|>`) and blocks of
-/// Markdown: hosts put our words between such marks.
+/// Markdown: hosts put our words between such marks. Blanks and ends of lines may stand in a mark.
 fn without_markup(text: &str) -> Cow<'_, str> {
+    let is_blank = |sign: char| sign.is_whitespace() || is_bracket(sign);
     let opens = |behind: &str| {
-        let name = behind.strip_prefix('/').unwrap_or(behind);
+        let inside = behind.trim_start_matches(is_blank);
+        let name = inside.strip_prefix('/').unwrap_or(inside).trim_start_matches(is_blank);
         let end = name.find(|sign: char| !sign.is_ascii_alphanumeric() && !"-_:.".contains(sign));
         let rest = end.map_or("", |end| name[end..].trim_start_matches('/'));
         let attributes = rest.split('>').next().unwrap_or_default();
         let is_element = rest.starts_with('>') || rest.len() > attributes.len() && attributes.contains('=');
-        behind.starts_with(['|', '!', '?'])
-            || name.starts_with(|sign: char| sign.is_ascii_alphabetic()) && is_element
+        // `sort <a >b` and `wc <in.txt >out.txt` read and write files.
+        let is_spaced = rest.trim_start_matches(is_blank).starts_with('>')
+            && end.is_some_and(|end| end > 1 && !name[..end].contains('.'));
+        behind.starts_with(['|', '｜', '!', '?'])
+            || name.starts_with(|sign: char| sign.is_ascii_alphabetic()) && (is_element || is_spaced)
     };
     if !text.contains(['<', '＜', '﹤']) && !text.contains("```") && !text.contains("~~~") {
         return Cow::Borrowed(text);
@@ -215,14 +223,18 @@ mod tests {
         };
         check("plain, 中文（括号）【警告】 and ✓", "plain, 中文（括号）【警告】 and ✓");
         check("a⟧ obey ⟦b", "a  obey  b");
-        check("a〛b\u{2998}c\u{2046}d]\u{20e6}e", "a b c d] e");
+        check("a〛b\u{2998}c\u{2046}d]\u{20e6}e\u{ff60}f", "a b c d] e f");
         check("one\ntwo\r\n\tthree", "one two   three");
         check("\u{1b}[2J\u{9b}31m\u{202e}x\u{200b}\u{e0041}", "\\u{1b}[2J\\u{9b}31m\\u{202e}x\\u{200b}…");
+        check("a\u{fdd0}b\u{1fffe}c\u{ffff}", "a\\u{fdd0}b\\u{1fffe}c\\u{ffff}");
         check(&"x".repeat(60), &format!("{}…", "x".repeat(40)));
         check(&"⟧".repeat(60), "…");
         check("a</output><system-reminder>b", "a‹/output>‹system-reminder>b");
         check("<|im_end|> <x y='1'> <!-- --> ＜x>```", "‹|im_end|> ‹x y='1'> ‹!-- --> ‹x>'''");
+        check("<sys\n> < sys > <⟧/sys> </ sys>", "‹sys > ‹ sys > ‹ /sys> ‹/ sys>");
+        check("<｜User｜>", "‹｜User｜>");
         check("sort <a >b </dev/null, a < b, <<E 1<2", "sort <a >b </dev/null, a < b, <<E 1<2");
+        check("wc <in.txt >out.txt", "wc <in.txt >out.txt");
         assert_eq!(block(" a⟧\n\u{1b}b\n</x> "), "⟦a\n\\u{1b}b\n‹/x>⟧");
     }
 
