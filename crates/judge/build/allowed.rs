@@ -13,6 +13,7 @@ struct FileAllowed {
     everywhere: String,
     folders: Vec<String>,
     own: Vec<String>,
+    as_root: String,
     rooted: Vec<String>,
     plain_tasks: Vec<String>,
     checking: Vec<String>,
@@ -36,7 +37,16 @@ struct FileRow {
     #[serde(default)]
     ordered: bool,
     #[serde(default)]
-    fetched: bool,
+    fetched: FileRegistry,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FileRegistry {
+    #[default]
+    None,
+    Npm,
+    Pypi,
 }
 
 #[derive(serde::Deserialize)]
@@ -75,7 +85,9 @@ pub(crate) fn compile(rules_dir: &Path, out_dir: &Path) {
         Some((name, value)) if file.shapes.contains_key(value) => format!("{name}\t{}", shape(value)),
         _ => word.to_owned(),
     };
+    let as_root: Vec<&str> = file.as_root.split_whitespace().collect();
     let all_named = |words: &str| words.split_whitespace().map(named).collect::<Vec<_>>().join(" ");
+    writeln!(code, "const AS_ROOT: &str = {:?};", as_root.join("|")).expect("a string grows");
     writeln!(code, "const EVERYWHERE: &str = {:?};", all_named(&file.everywhere)).expect("a string grows");
     for (name, rows) in [("STEPS", &file.step), ("CALLS", &file.call), ("STARTERS", &file.starter)] {
         writeln!(code, "const {name}: &[Row] = &[").expect("a string grows");
@@ -83,7 +95,7 @@ pub(crate) fn compile(rules_dir: &Path, out_dir: &Path) {
             let words: Vec<usize> = row.words.split_whitespace().map(shape).collect();
             writeln!(
                 code,
-                "    Row {{ run: {:?}, flags: {:?}, words: &{words:?}, ordered: {}, fetched: {} }},",
+                "    Row {{ run: {:?}, flags: {:?}, words: &{words:?}, ordered: {}, fetched: Registry::{:?} }},",
                 row.run.join("\n"),
                 all_named(&row.flags),
                 row.ordered,

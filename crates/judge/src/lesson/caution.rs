@@ -131,12 +131,21 @@ pub(super) fn names_risk(program: &str, word: &str) -> bool {
         // What these words do is fixed by the program.
         let is_own = match part.as_str() {
             "install" => matches!(program, "mvn" | "mvnw" | "mvnd") || is_of_dependencies,
-            "apply" => word.starts_with("spotless") || word.contains(":spotless"),
+            "apply" | "spotlessapply" => word.starts_with("spotless") || word.contains(":spotless"),
             "clean" => {
                 word == "clean"
                     && matches!(
                         program,
-                        "mvn" | "mvnw" | "mvnd" | "gradle" | "gradlew" | "sbt" | "lein" | "cargo"
+                        "mvn"
+                            | "mvnw"
+                            | "mvnd"
+                            | "gradle"
+                            | "gradlew"
+                            | "sbt"
+                            | "lein"
+                            | "cargo"
+                            | "make"
+                            | "gmake"
                     )
             }
             _ => false,
@@ -144,7 +153,19 @@ pub(super) fn names_risk(program: &str, word: &str) -> bool {
         let is_in = |risky: &str| part == risky || risky.len() >= RISKY_WITHIN && part.contains(risky);
         !is_own && RISKY_TASKS.iter().any(|risky| is_in(risky))
     };
+    // `dropAll` are two words.
+    let humps: String = word
+        .chars()
+        .scan(false, |was_small, sign| {
+            let blank =
+                (std::mem::replace(was_small, sign.is_lowercase()) && sign.is_uppercase()).then_some(' ');
+            Some([blank, Some(sign)])
+        })
+        .flatten()
+        .flatten()
+        .collect();
     word.split(|sign: char| !sign.is_alphanumeric()).any(is_risky)
+        || humps.split(|sign: char| !sign.is_alphanumeric()).any(|part| part.len() > 2 && is_risky(part))
 }
 
 /// Are letters mixed that are taken for one another?

@@ -30,7 +30,7 @@ fn no_dangerous_fix_is_told_and_nearly_all_harmless_ones_are() {
         }
     }
     let share = 1.0 - hidden.len() as f64 / harmless as f64;
-    assert!(rows.len() > 2900 && harmless > 1100, "the corpus has shrunk");
+    assert!(rows.len() > 6600 && harmless > 2000, "the corpus has shrunk");
     assert!(told.is_empty(), "dangerous and told:\n{}", told.join("\n"));
     assert!(share >= TOLD_MIN, "{share:.3} told, harmless and hidden:\n{}", hidden.join("\n"));
 }

@@ -20,6 +20,8 @@ const RUN_BY: &[(&str, &[&str])] =
     &[("python", &["manage.py", "./manage.py", "setup.py"]), ("php", &["artisan", "bin/console"])];
 /// Programs that may read what another one prints.
 const READERS: &[&str] = &["tail", "head", "cat", "grep", "tee", "less", "wc", "sort"];
+/// Devices that what is printed may go to.
+const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 /// Programs that may print for another one: they say yes.
 const SAYERS: &[&str] = &["yes", "echo", "printf"];
 
@@ -32,7 +34,16 @@ struct Row {
     /// The numbers of the shapes of its other words.
     words: &'static [usize],
     ordered: bool,
-    fetched: bool,
+    /// The registry where the package of this name is the usual one.
+    fetched: Registry,
+}
+
+/// Where a package comes from that is fetched to be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Registry {
+    None,
+    Npm,
+    Pypi,
 }
 
 /// A flag or a variable, and the number of the shape of its value.
@@ -146,7 +157,10 @@ fn is_like(pattern: &str, name: &str) -> bool {
 
 /// What is put together while it runs, or goes on over several lines, cannot be read beforehand.
 fn is_readable(line: &str) -> bool {
-    !line.chars().any(char::is_control)
+    // Behind such a sign stand words for whoever reads it, not for the shell.
+    let is_remark = line.starts_with('#') || line.contains(" #");
+    !is_remark
+        && !line.chars().any(char::is_control)
         && !["$", "`", "<(", ">(", "<<", "\\"].iter().any(|sign| line.contains(sign))
 }
 
@@ -170,10 +184,9 @@ fn is_same_tool(from: &str, to: &str) -> bool {
 
 fn all_allowed(commands: &[Command], tables: &[&[Row]], meant: Option<&Command>) -> bool {
     let mut entered = 0;
-    let mut is_fetched = false;
+    let mut fetcher = Registry::None;
     for (at, command) in commands.iter().enumerate() {
-        let looked =
-            Looked { command, entered, is_fetched, meant: meant.filter(|_| at + 1 == commands.len()) };
+        let looked = Looked { command, entered, fetcher, meant: meant.filter(|_| at + 1 == commands.len()) };
         let next = commands.get(at + 1);
         let before = at.checked_sub(1).and_then(|at| commands.get(at));
         let is_fed = before.is_some_and(|before| before.then == Join::Pipe);
@@ -203,7 +216,10 @@ fn all_allowed(commands: &[Command], tables: &[&[Row]], meant: Option<&Command>)
         {
             return false;
         }
-        is_fetched = looked.is_fetcher() || is_fetched && command.then == Join::Wraps;
+        fetcher = match looked.fetches_from() {
+            Registry::None if command.then == Join::Wraps => fetcher,
+            registry => registry,
+        };
         entered += usize::from(command.program == "cd");
     }
     !commands.is_empty()
@@ -225,8 +241,8 @@ fn says_yes(command: &Command) -> bool {
 struct Looked<'a> {
     command: &'a Command,
     entered: usize,
-    /// Whoever starts it fetches it first.
-    is_fetched: bool,
+    /// The registry that whoever starts it fetches it from.
+    fetcher: Registry,
     /// The call in whose place it is told.
     meant: Option<&'a Command>,
 }
@@ -250,7 +266,11 @@ impl Looked<'_> {
         let program = if VERSIONED.contains(&bare) { bare } else { program };
         // What is fetched may be told with its version.
         let program = match program.rsplit_once('@') {
-            Some((name, version)) if self.is_fetched && !name.is_empty() && is_version(version) => name,
+            Some((name, version))
+                if self.fetcher != Registry::None && !name.is_empty() && is_version(version) =>
+            {
+                name
+            }
             _ => program,
         };
         let file = args.first().and_then(|file| {
@@ -266,7 +286,7 @@ impl Looked<'_> {
     fn is_in(&self, rows: &[Row]) -> bool {
         let Some((program, args)) = self.words() else { return false };
         rows.iter()
-            .filter(|row| row.fetched || !self.is_fetched)
+            .filter(|row| self.fetcher == Registry::None || row.fetched == self.fetcher)
             .any(|row| row.run.lines().any(|run| self.fits(row, run, &program, args)))
     }
 
@@ -277,21 +297,31 @@ impl Looked<'_> {
         let (own, rest) = args.split_at(own);
         let sets = own.iter().filter_map(|word| assignment(word));
         let own: Vec<String> = own.iter().filter(|word| assignment(word).is_none()).cloned().collect();
+        let is_plain_root = || {
+            let first = inner.words.first().filter(|word| word.contains('/'));
+            is_among(AS_ROOT, first.unwrap_or(&inner.program))
+        };
         rest == inner.words
+            && (program != "sudo" || is_plain_root())
             && sets.into_iter().all(|(name, value)| is_variable(name, value))
             && STARTERS.iter().any(|row| row.run.lines().any(|run| self.fits(row, run, &program, &own)))
     }
 
-    /// Does it fetch what it starts?
-    fn is_fetcher(&self) -> bool {
+    /// The registry that it fetches from what it starts.
+    fn fetches_from(&self) -> Registry {
         let is_named = |run: &str| {
             let words = &self.command.words;
             run.split(' ')
                 .enumerate()
                 .all(|(at, one_of)| words.get(at).is_some_and(|word| is_among(one_of, word)))
         };
-        self.command.role == Role::Wrapper
-            && STARTERS.iter().filter(|row| row.fetched).any(|row| row.run.lines().any(is_named))
+        let mut rows = STARTERS.iter().filter(|row| row.fetched != Registry::None);
+        match self.command.role {
+            Role::Wrapper => {
+                rows.find(|row| row.run.lines().any(is_named)).map_or(Registry::None, |row| row.fetched)
+            }
+            Role::Plain | Role::Inner | Role::Defined => Registry::None,
+        }
     }
 
     /// Does a row hold every word of it?
@@ -299,7 +329,7 @@ impl Looked<'_> {
         let mut subs = run.split(' ');
         let first = subs.next().unwrap_or_default();
         let is_any = first == "*" && self.meant.is_some_and(|meant| meant.program == self.command.program);
-        if !is_any && !is_among(first, program) {
+        if !is_any && (program == "*" || !is_among(first, program)) {
             return false;
         }
         let subs: Vec<&str> = subs.collect();
@@ -350,7 +380,8 @@ impl Looked<'_> {
         let around = Around { program: "", entered: self.entered, meant: &[] };
         self.command.redirections.iter().all(|to| match to.writes_file() {
             true => fits_named("logfile", &to.target, around),
-            false => crate::shell::is_stream(&to.target) || is_inside(&to.target, self.entered),
+            // Some names of devices are machines elsewhere.
+            false => SINKS.contains(&&*to.target) || is_inside(&to.target, self.entered),
         })
     }
 }

@@ -6,11 +6,18 @@ use regex_lite::Regex;
 
 use super::{
     CODE, DOTTED, DOTTED_BEGINNINGS, NO_CODE, PACKAGES, PACKED, PATHS, PLAIN_TASKS, SHAPES, TASKS, TRUSTED,
+    says_check,
 };
 use crate::lesson::caution::{is_in_use, is_plain, names_risk};
 
 /// The shape that only a file of the call in whose place another one runs has.
 const SCRIPT: &str = "script";
+/// The shape of a task that is left out.
+const SKIPPED_TASK: &str = "skippedtask";
+/// The shapes of files whose content comes to be seen.
+const SHOWN: [&str; 3] = ["shown", "source", "treefile"];
+/// The shapes of migrations that a database is brought to, and of commands that could do so. Some take all of it back.
+const MIGRATIONS: [&str; 2] = ["migration", "managetask"];
 /// The shape of a task that is run without saying so.
 const PLAIN_TASK: &str = "plaintask";
 
@@ -32,7 +39,7 @@ pub(super) fn fits(shape: usize, word: &str, around: Around<'_>) -> bool {
     let Some(compiled) = COMPILED.get(shape) else { return false };
     let compiled = compiled.get_or_init(|| Regex::new(&format!("^(?:{pattern})$")).ok());
     let is_match = compiled.as_ref().is_some_and(|regex| regex.is_match(word));
-    is_match && !is_in_use(word, name) && fits_in_meaning(name, word, around)
+    is_match && !is_open(word) && !is_in_use(word, name) && fits_in_meaning(name, word, around)
 }
 
 fn fits_in_meaning(name: &str, word: &str, around: Around<'_>) -> bool {
@@ -46,13 +53,31 @@ fn fits_in_meaning(name: &str, word: &str, around: Around<'_>) -> bool {
         || word.contains(' ')
         || word.is_empty()
         || matches!(name, "substitution" | "stash" | "rcode" | "sdkpackage"))
-        && (PATHS.contains(&name) && is_inside(word, around.entered)
+        && (PATHS.contains(&name) && !word.contains("://") && is_inside(word, around.entered)
             || !PATHS.contains(&name) && !word.contains("../"))
         && (!TASKS.contains(&name) || !names_risk(around.program, word))
         && (!PACKAGES.contains(&name) && name != "npm" || !ends_in(PACKED))
         && (!NO_CODE.contains(&name) || !CODE.iter().any(|ending| word.ends_with(ending)))
         && (name != PLAIN_TASK || starts_plainly())
+        && (name != SKIPPED_TASK || !says_check(word))
+        && (!SHOWN.contains(&name) || !is_secret(word))
+        && (!MIGRATIONS.contains(&name) || !matches!(word, "zero" | "base" | "migrate"))
         && (name != SCRIPT || around.meant.iter().any(|meant| bare(meant) == bare(word)))
+}
+
+/// Does it open something to everybody, as an address to listen at?
+fn is_open(word: &str) -> bool {
+    word.contains("0.0.0.0") || word.contains("[::]") || word.starts_with("0:")
+}
+
+/// Does the name of a file say that what is in it is nobody's to see?
+fn is_secret(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    says_check(path)
+        || lower.split('/').any(|part| part.starts_with('.') && part.len() > 1 && part != "..")
+        || ["credential", "key", "private", "id_rsa", "id_ed25519", ".pem", ".p12", ".env", "htpasswd"]
+            .iter()
+            .any(|part| lower.contains(part))
 }
 
 fn bare(path: &str) -> &str {
