@@ -126,6 +126,10 @@ pub(crate) enum CommandError {
         "this takes a brake off, and an agent started it ({variable} is set): an agent must not free itself"
     )]
     InsideAgent { variable: &'static str },
+    #[error(
+        "this takes a brake off, and an agent started it (`{agent}` runs above): an agent must not free itself"
+    )]
+    BelowAgent { agent: &'static str },
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error(transparent)]
@@ -261,6 +265,7 @@ impl CommandError {
             | CommandError::Ambiguous { .. }
             | CommandError::NoPerson
             | CommandError::InsideAgent { .. }
+            | CommandError::BelowAgent { .. }
             | CommandError::NoSuchPath { .. }
             | CommandError::OurOwn { .. }
             | CommandError::MadeUp { .. }

@@ -6,6 +6,7 @@
 use std::env;
 
 use crate::exit::CommandError;
+use crate::provenance;
 use crate::ui;
 
 /// What agent programs set for all that they start. Variables that an editor also sets in its own terminals are not among them:
@@ -27,19 +28,25 @@ const AGENTS_VARIABLES: [&str; 14] = [
     "AI_AGENT",
 ];
 
-/// Fails where an agent started us.
+/// Fails where an agent started us: one of its variables is set, or it stands above us.
 pub(crate) fn must_not_be_an_agent() -> Result<(), CommandError> {
-    // An empty one is how a person takes it away for one command.
-    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    match AGENTS_VARIABLES.into_iter().find(is_set) {
-        Some(variable) => Err(CommandError::InsideAgent { variable }),
+    if let Some(variable) = variable() {
+        return Err(CommandError::InsideAgent { variable });
+    }
+    match provenance::agent_above() {
+        Some(agent) => Err(CommandError::BelowAgent { agent }),
         None => Ok(()),
     }
 }
 
-/// Returns whether an agent started us.
+/// Returns whether an agent started us, as far as its variables tell: that costs nothing.
 pub(crate) fn is_an_agent() -> bool {
-    must_not_be_an_agent().is_err()
+    variable().is_some()
+}
+
+/// A variable of an agent. An empty one is how a person takes it away for one command.
+fn variable() -> Option<&'static str> {
+    AGENTS_VARIABLES.into_iter().find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Fails where an agent started us, whatever was given; and where nobody sits at a terminal and `--yes` was not given.

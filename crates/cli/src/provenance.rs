@@ -1,14 +1,18 @@
 //! How what comes through a hook's door came to be known. Anybody can run `unstuck hook` and write what he likes to it, an
 //! agent's own shell too. A hook counts as watched where the agent program itself started it: our line is the only shell
-//! between the two, and what it reads comes from no file.
+//! between the two, what it reads comes from no file, and no other agent stands above. A program that an agent's shell
+//! started is no agent of its own, whatever it is called.
 //!
 //! It is a hurdle and no wall, like [`crate::person`]: an agent runs as the same user, and could imitate all of it.
 
 use std::fs;
+use std::path::Path;
 
 use unstuck_exec::process::{self, Process};
 use unstuck_store::Source;
 use unstuck_wire::hook::Host;
+
+use crate::person;
 
 /// Programs that run lines of others. None of them is an agent.
 const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox"];
@@ -16,8 +20,14 @@ const SHELLS: [&str; 9] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "f
 /// Programs that run the program of an agent.
 const RUNTIMES: [&str; 4] = ["node", "nodejs", "bun", "deno"];
 
+/// What programs of agents are called, or begin with. The editor Cursor is none: a person types in its terminals.
+const AGENTS: [&str; 7] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor-agent"];
+
 /// More words of a command line are not looked at: what runs stands in front.
 const WORDS: usize = 6;
+
+/// So many processes above another one are looked at.
+const ABOVE_MAX: usize = 32;
 
 /// How a payload of this program came to be known, that came through the door of `door`.
 pub(crate) fn of_hook(door: Host, sender: Host) -> Source {
@@ -42,13 +52,58 @@ fn is_started_by_agent(
     let first = look(parent)?;
     if is_agent(&first, sender) {
         // The plugin starts us itself. All others have our line run by a shell.
-        return Some(door == Host::Opencode);
+        return Some(door == Host::Opencode && !is_of_another(&first, look));
     }
     if !runs_our_line(&first, door) {
         return Some(false);
     }
     let second = look(first.parent)?;
-    Some(is_agent(&second, sender) || is_demonstration(&second))
+    Some(
+        is_agent(&second, sender) && !is_of_another(&second, look) || is_demonstration(&second, first.parent),
+    )
+}
+
+/// Has another agent started this one? A program that only launches it is none: its runtime is named, or an application.
+fn is_of_another(agent: &Process, look: &dyn Fn(u32) -> Option<Process>) -> bool {
+    let mut is_launched = true;
+    for above in above(agent.parent, look) {
+        let program = file_name(above.line.split(' ').next().unwrap_or_default());
+        is_launched &= agent_named(&above).is_some() && !AGENTS.contains(&program);
+        if agent_named(&above).is_some() && !is_launched {
+            return true;
+        }
+    }
+    is_orphan(agent, look) && person::is_an_agent()
+}
+
+/// Has whoever started it ended, as far as one can see? The first process of a machine takes such a one over.
+fn is_orphan(process: &Process, look: &dyn Fn(u32) -> Option<Process>) -> bool {
+    let Some(above) = look(process.parent) else { return false };
+    let program = file_name(above.line.split(' ').next().unwrap_or_default());
+    let is_starter =
+        SHELLS.contains(&program) || RUNTIMES.contains(&program) || program.starts_with("python");
+    above.name == "systemd" || process.parent == 1 && !is_starter
+}
+
+/// The agent program above this process, by the name it is known by.
+pub(crate) fn agent_above() -> Option<&'static str> {
+    above(process::parent()?, &process::look).find_map(|above| agent_named(&above))
+}
+
+/// A process and those above it.
+fn above(first: u32, look: &dyn Fn(u32) -> Option<Process>) -> impl Iterator<Item = Process> + use<'_> {
+    let mut next = first;
+    std::iter::from_fn(move || {
+        let found = look(next)?;
+        next = found.parent;
+        Some(found)
+    })
+    .take(ABOVE_MAX)
+}
+
+/// The agent that a process is, whichever.
+fn agent_named(process: &Process) -> Option<&'static str> {
+    AGENTS.into_iter().find(|agent| is_called(process, agent))
 }
 
 /// Is it a shell with nothing to do but our line?
@@ -77,7 +132,10 @@ fn is_our_line(line: &str, door: Host) -> bool {
 
 /// Is it the program of this agent?
 fn is_agent(process: &Process, host: Host) -> bool {
-    let Some(agent) = name_of(host) else { return false };
+    name_of(host).is_some_and(|agent| is_called(process, agent))
+}
+
+fn is_called(process: &Process, agent: &str) -> bool {
     let mut words = process.line.split(' ').take(WORDS);
     let program = file_name(words.next().unwrap_or_default());
     if SHELLS.contains(&program) || SHELLS.contains(&&*process.name) {
@@ -110,11 +168,15 @@ fn name_of(host: Host) -> Option<&'static str> {
 }
 
 /// Is it `unstuck demo`, whose scripted agent makes all of its calls itself?
-fn is_demonstration(process: &Process) -> bool {
-    let own = std::env::current_exe().ok().and_then(|own| own.file_name().map(std::ffi::OsStr::to_os_string));
+fn is_demonstration(process: &Process, id: u32) -> bool {
+    let own = std::env::current_exe().ok();
     let words: Vec<&str> = process.line.split(' ').take(WORDS).collect();
-    let is_own = words.first().is_some_and(|first| own.as_deref() == Some(file_name(first).as_ref()));
-    is_own && matches!(words[1..], ["demo", ..] | ["--lang", _, "demo", ..])
+    let is_named =
+        |own: &Path| words.first().is_some_and(|first| own.file_name() == Some(file_name(first).as_ref()));
+    // Where nobody can tell what runs, its name has to do.
+    let runs_own = |own: &Path| process::program(id).is_none_or(|program| program == own);
+    own.is_some_and(|own| is_named(&own) && runs_own(&own))
+        && matches!(words[1..], ["demo", ..] | ["--lang", _, "demo", ..])
 }
 
 fn file_name(path: &str) -> &str {
@@ -162,6 +224,29 @@ mod tests {
             true,
         );
         check(Host::Opencode, &[("opencode", "opencode run")], true);
+    }
+
+    #[test]
+    fn what_a_shell_of_an_agent_started_is_no_agent_whatever_it_is_called() {
+        let line = format!("/bin/sh -c {LINE}");
+        let (hook, copy) = (("sh", line.as_str()), ("claude", "/tmp/claude -c x"));
+        let shell = ("bash", "/bin/bash -c eval x");
+        for top in [("claude", "claude"), ("node", "node /usr/bin/gemini"), ("codex", "codex exec")] {
+            check(Host::Claude, &[hook, copy, shell, top], false);
+            check(Host::Claude, &[hook, copy, shell, ("setsid", "setsid x"), shell, top, shell], false);
+        }
+        // The shell may have become the copy.
+        check(Host::Claude, &[hook, copy, ("claude", "claude"), ("bash", "-bash")], false);
+        check(Host::Claude, &[hook, ("claude", "claude"), ("claude", "claude --bg"), shell, copy], false);
+        // A runtime or an application that launches it is no shell.
+        let node = ("node", "node --heap=1 /usr/bin/claude");
+        check(
+            Host::Claude,
+            &[hook, ("claude", "claude"), node, ("bash", "-bash"), ("cursor", "cursor")],
+            true,
+        );
+        check(Host::Claude, &[hook, ("claude", "claude"), ("claude-desktop", "/opt/claude-desktop")], true);
+        check(Host::Opencode, &[("opencode", "opencode -c x"), shell, ("opencode", "opencode")], false);
     }
 
     #[test]

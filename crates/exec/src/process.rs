@@ -1,6 +1,7 @@
 //! What another process of this machine is: its name, its command line and who started it.
 
 use std::fs;
+use std::path::PathBuf;
 
 /// More of a command line is not read.
 const LINE_MAX: usize = 4096;
@@ -34,6 +35,11 @@ pub fn look(pid: u32) -> Option<Process> {
         Ok(words) => of_files(pid, &words),
         Err(_) => of_ps(pid),
     }
+}
+
+/// The file that a process runs; nothing where nobody can tell.
+pub fn program(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
 fn of_files(pid: u32, words: &[u8]) -> Option<Process> {

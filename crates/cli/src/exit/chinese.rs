@@ -59,6 +59,9 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::InsideAgent { variable } => {
             format!("这会解除限制，而它由智能体启动（设置了 {variable}）：智能体不能自行解除")
         }
+        CommandError::BelowAgent { agent } => {
+            format!("这会解除限制，而它由智能体启动（上层有 `{agent}` 在运行）：智能体不能自行解除")
+        }
         CommandError::Edit(error) => error.in_words(Lang::Zh),
         CommandError::Check(error) => error.in_words(Lang::Zh),
         CommandError::Protect(error) => error.in_words(Lang::Zh),

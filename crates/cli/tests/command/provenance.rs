@@ -132,8 +132,15 @@ fn is_told_only_after_it_helped_or_was_approved(teach: &dyn Fn(&World), source: 
     let page = world.run_in("app", &["lessons", "show", "L1"]);
     assert!(page.stdout().contains("it has not helped in a session that unstuck watched"), "{page}");
     assert!(!is_told(&world, "next"));
-    let refused = in_agent(&world, "% lessons approve L1 --yes", "");
-    assert_eq!(refused.exit, 2, "{refused}");
+    for line in [
+        "% lessons approve L1 --yes",
+        // Without its variables it is an agent all the same.
+        "env -i HOME=$HOME XDG_CONFIG_HOME=$XDG_CONFIG_HOME PATH=$PATH % lessons approve L1 --yes",
+        "CLAUDECODE= setsid -w sh -c \"% lessons approve L1 --yes; exit \\$?\"",
+    ] {
+        let refused = in_agent(&world, line, "");
+        assert_eq!(refused.exit, 2, "{line}: {refused}");
+    }
     assert_eq!(world.run(&["lessons", "approve", "L1", "--yes"], "").exit, 0);
     assert!(is_told(&world, "approved"));
 
@@ -245,6 +252,33 @@ fn what_a_shell_of_the_agent_writes_to_its_hook_teaches_nothing_that_is_told() {
                 world.run(&["hook", "claude"], payload(world, event, "forged", command, error));
             }
         }
+    };
+    is_told_only_after_it_helped_or_was_approved(&teach, "told");
+}
+
+#[test]
+fn what_is_called_like_an_agent_and_started_by_one_is_no_agent() {
+    for start in [
+        "",
+        "exec ",
+        "setsid -w ",
+        "nohup ",
+        "env -i HOME=$HOME XDG_CONFIG_HOME=$XDG_CONFIG_HOME PATH=$PATH ",
+    ] {
+        let script = format!("{start}\"$COPY\" -c \"sh -c \\\"$OWN hook claude\\\"; true\"\n");
+        let teach = |world: &World| {
+            fs::copy("/bin/sh", world.path("app/claude")).unwrap();
+            fs::write(world.path("app/forge"), &script).unwrap();
+            let copy = world.path("app/claude");
+            fixed(world, &format!("export OWN=% COPY='{}'\nsh forge", copy.display()), "forged");
+        };
+        is_told_only_after_it_helped_or_was_approved(&teach, "told");
+    }
+    // A file called `demo` does not make a shell our demonstration.
+    let teach = |world: &World| {
+        fs::copy("/bin/sh", world.path("app/unstuck")).unwrap();
+        fs::write(world.path("app/demo"), "sh -c \"$OWN hook claude\"\ntrue\n").unwrap();
+        fixed(world, "export OWN=%\n./unstuck demo", "forged");
     };
     is_told_only_after_it_helped_or_was_approved(&teach, "told");
 }
