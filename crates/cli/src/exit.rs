@@ -16,6 +16,7 @@ use crate::agents::Scope;
 use crate::checks::CheckError;
 use crate::editing::EditError;
 use crate::gone_snapshot::GoneSnapshot;
+use crate::person::AgentSign;
 use crate::protect::ProtectError;
 use crate::settings::SettingsError;
 
@@ -122,14 +123,8 @@ pub(crate) enum CommandError {
     NoSuchRefusal { key: String },
     #[error("this takes a brake off, and nobody sits at a terminal: an agent must not free itself")]
     NoPerson,
-    #[error(
-        "this takes a brake off, and an agent started it ({variable} is set): an agent must not free itself"
-    )]
-    InsideAgent { variable: &'static str },
-    #[error(
-        "this takes a brake off, and an agent started it (`{agent}` runs above): an agent must not free itself"
-    )]
-    BelowAgent { agent: &'static str },
+    #[error("this takes a brake off, and an agent started it ({sign}): an agent must not free itself")]
+    InsideAgent { sign: AgentSign },
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error(transparent)]
@@ -265,7 +260,6 @@ impl CommandError {
             | CommandError::Ambiguous { .. }
             | CommandError::NoPerson
             | CommandError::InsideAgent { .. }
-            | CommandError::BelowAgent { .. }
             | CommandError::NoSuchPath { .. }
             | CommandError::OurOwn { .. }
             | CommandError::MadeUp { .. }

@@ -66,7 +66,7 @@ fn is_started_by_agent(
 /// Has another agent started this one? A program that only launches it is none: its runtime is named, or an application.
 fn is_of_another(agent: &Process, look: &dyn Fn(u32) -> Option<Process>) -> bool {
     let mut is_launched = true;
-    for above in above(agent.parent, look) {
+    for (_, above) in above(agent.parent, look) {
         let program = file_name(above.line.split(' ').next().unwrap_or_default());
         is_launched &= agent_named(&above).is_some() && !AGENTS.contains(&program);
         if agent_named(&above).is_some() && !is_launched {
@@ -85,24 +85,22 @@ fn is_orphan(process: &Process, look: &dyn Fn(u32) -> Option<Process>) -> bool {
     above.name == "systemd" || process.parent == 1 && !is_starter
 }
 
-/// The agent program above this process, by the name it is known by.
-pub(crate) fn agent_above() -> Option<&'static str> {
-    above(process::parent()?, &process::look).find_map(|above| agent_named(&above))
-}
-
-/// A process and those above it.
-fn above(first: u32, look: &dyn Fn(u32) -> Option<Process>) -> impl Iterator<Item = Process> + use<'_> {
+/// A process and those above it, by their numbers.
+pub(crate) fn above(
+    first: u32,
+    look: &dyn Fn(u32) -> Option<Process>,
+) -> impl Iterator<Item = (u32, Process)> + use<'_> {
     let mut next = first;
     std::iter::from_fn(move || {
-        let found = look(next)?;
+        let (number, found) = (next, look(next)?);
         next = found.parent;
-        Some(found)
+        Some((number, found))
     })
     .take(ABOVE_MAX)
 }
 
 /// The agent that a process is, whichever.
-fn agent_named(process: &Process) -> Option<&'static str> {
+pub(crate) fn agent_named(process: &Process) -> Option<&'static str> {
     AGENTS.into_iter().find(|agent| is_called(process, agent))
 }
 

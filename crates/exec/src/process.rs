@@ -1,10 +1,13 @@
 //! What another process of this machine is: its name, its command line and who started it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::PathBuf;
 
 /// More of a command line is not read.
 const LINE_MAX: usize = 4096;
+/// More of an environment is not read.
+const ENVIRONMENT_MAX: u64 = 4 << 20;
 
 /// A process, as the system tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +43,18 @@ pub fn look(pid: u32) -> Option<Process> {
 /// The file that a process runs; nothing where nobody can tell.
 pub fn program(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// The first of these variables that a process was started with, and that is not empty. Only its own user may see them.
+pub fn variable_of(pid: u32, names: &[&'static str]) -> Option<&'static str> {
+    let mut told = Vec::new();
+    File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_MAX).read_to_end(&mut told).ok()?;
+    let is_set = |name: &str| {
+        let value =
+            |each: &[u8]| each.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::is_empty);
+        told.split(|byte| *byte == 0).find_map(value) == Some(false)
+    };
+    names.iter().copied().find(|name| is_set(name))
 }
 
 fn of_files(pid: u32, words: &[u8]) -> Option<Process> {
@@ -87,5 +102,17 @@ mod tests {
         let first = std::env::args().next().unwrap();
         assert!(own.line.starts_with(&first), "{own:?}");
         assert_eq!(look(u32::MAX), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_process_was_started_with_is_found() {
+        let mut child = std::process::Command::new("/bin/sleep");
+        child.arg("60").env_clear().envs([("EMPTY", ""), ("XSET", "1"), ("SET", "a=b")]);
+        let mut child = child.spawn().unwrap();
+        let found = ["SET", "EMPTY", "ET"].map(|name| variable_of(child.id(), &["UNSET", name]));
+        child.kill().and_then(|()| child.wait()).unwrap();
+        assert_eq!(found, [Some("SET"), None, None]);
+        assert_eq!(variable_of(u32::MAX, &["SET"]), None);
     }
 }

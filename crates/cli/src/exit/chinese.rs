@@ -56,11 +56,8 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoHome => "没有可以存放数据的文件夹：XDG_STATE_HOME 和 HOME 都没有设置".to_owned(),
         CommandError::NoSuchRefusal { key } => format!("没有名为 {key} 的被拒绝的调用"),
         CommandError::NoPerson => "这会解除限制，而终端前没有人：智能体不能自行解除".to_owned(),
-        CommandError::InsideAgent { variable } => {
-            format!("这会解除限制，而它由智能体启动（设置了 {variable}）：智能体不能自行解除")
-        }
-        CommandError::BelowAgent { agent } => {
-            format!("这会解除限制，而它由智能体启动（上层有 `{agent}` 在运行）：智能体不能自行解除")
+        CommandError::InsideAgent { sign } => {
+            format!("这会解除限制，而它由智能体启动（{}）：智能体不能自行解除", sign.in_words(Lang::Zh))
         }
         CommandError::Edit(error) => error.in_words(Lang::Zh),
         CommandError::Check(error) => error.in_words(Lang::Zh),

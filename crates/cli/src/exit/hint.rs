@@ -164,7 +164,7 @@ impl CommandError {
                 "a person runs it in a terminal; a script that a person wrote may give --yes",
                 "请由人在终端中运行；由人编写的脚本可以加上 --yes",
             ),
-            CommandError::InsideAgent { .. } | CommandError::BelowAgent { .. } => say(
+            CommandError::InsideAgent { .. } => say(
                 "a person runs it in a terminal of their own, outside of the agent; --yes does not help here",
                 "请由人在智能体之外、自己的终端中运行；此处 --yes 不起作用",
             ),

@@ -122,6 +122,41 @@ fn an_agent_runs_no_command_that_takes_a_brake_off_or_loses_a_record() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_agent_that_takes_its_variables_away_is_still_one() {
+    let world = world();
+    for name in ["claude", "codex", "sh"] {
+        std::os::unix::fs::symlink("/bin/sh", world.path(name)).unwrap();
+    }
+    let said = |program: &str, variable: &str, line: &str| {
+        let own = world.command(&[]);
+        let own_program = own.get_program().to_string_lossy().into_owned();
+        let line = format!("{}\nexit $?", line.replace('%', &format!("'{own_program}' uninstall claude")));
+        let mut command = std::process::Command::new(world.path(program));
+        command.args(["-c", &line]).env_clear().current_dir(world.path(""));
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = command.env(variable, "1").output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let kept = "env -i HOME=\"$HOME\" PATH=/usr/bin:/bin";
+    for (program, variable, line) in [
+        ("sh", "CLAUDECODE", "env -u CLAUDECODE %".to_owned()),
+        ("sh", "CODEX_CI", format!("{kept} %")),
+        ("sh", "GEMINI_CLI", format!("{kept} sh -c \"%; :\"")),
+        ("sh", "AI_AGENT", format!("{kept} setsid nice timeout 20 %")),
+        ("sh", "CLAUDECODE", "echo \"env -u CLAUDECODE %\" | sh".to_owned()),
+        ("claude", "OTHER", "%".to_owned()),
+        ("codex", "OTHER", format!("{kept} sh -c \"sh -c \\\"%; :\\\"; :\"")),
+    ] {
+        let said = said(program, variable, &line);
+        assert!(said.contains(REFUSED), "{program} {variable} {line}: {said}");
+    }
+    assert!(fs::read_to_string(world.path(".claude/settings.json")).unwrap().contains("hook claude"));
+    let person = said("sh", "OTHER", &format!("{kept} %"));
+    assert!(!person.contains(REFUSED), "{person}");
+}
+
+#[test]
 fn every_command_stands_in_the_table() {
     let help = World::empty().run(&["--help"], "");
     let listed = help.stdout().lines().skip_while(|line| *line != "Commands:").skip(1);
