@@ -2,6 +2,7 @@
 //! before. What has begun is never begun anew behind anybody's back.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
@@ -19,6 +20,7 @@ use crate::attempts::{
 };
 use crate::checks::{self, Baseline, Checks, Seen};
 use crate::plain;
+use crate::program_file::on_path;
 
 /// Signals, and exit codes, by which a person or the system ends a program.
 const ENDED_BY_SIGNAL: [i32; 4] = [1, 2, 3, 15];
@@ -129,7 +131,9 @@ impl<'r> AgentWork<'r> {
     }
 
     fn job(&self, start: &Start, turn: &Turn<'_>) -> Job {
-        let job = Job::new(&start.executable, &start.args)
+        // What only a folder of PATH has that depends on where one stands is not found: a repository could have put it there.
+        let file = on_path(&start.executable).unwrap_or_else(|| Path::new("/").join(&start.executable));
+        let job = Job::new(file, &start.args)
             .with_input(start.input.as_bytes())
             .capture_only()
             .idle_timeout(self.patience.idle);

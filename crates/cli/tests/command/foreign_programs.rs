@@ -154,6 +154,33 @@ fn nor_is_what_the_plugins_servers_and_settings_of_a_repository_name() {
 }
 
 #[test]
+fn no_folder_of_path_that_depends_on_where_one_stands_gives_a_program() {
+    let trap = Trap::new();
+    for name in ["claude", "codex", "gemini", "vi", "ed-it", "git", "unstuck"] {
+        trap.program(&format!("repo/{name}"));
+        trap.program(&format!("repo/bin/{name}"));
+    }
+    for path in ["", ".", "bin", "./bin", "../repo/bin", "bin/../bin", "../../home/repo"] {
+        for (args, editor) in [
+            (&["agent", "claude", "--", "hi"][..], ""),
+            (&["agent", "codex", "--retries", "0", "--", "hi"], ""),
+            (&["agent", "gemini", "--", "hi"], ""),
+            (&["config", "edit"], ""),
+            (&["config", "edit"], "ed-it --wait"),
+            (&["doctor"], ""),
+            (&["install", "--yes", "--dry-run"], ""),
+        ] {
+            let mut command = trap.world.command(args);
+            command.current_dir(trap.world.path("repo")).env("PATH", format!("{path}:/nowhere"));
+            let mut child = command.env("EDITOR", editor).stdin(Stdio::null()).spawn().unwrap();
+            drop(child.stdin.take());
+            let said = Said::by(child);
+            assert!(!trap.mark().exists(), "PATH={path}: {args:?} {editor}\n{said}");
+        }
+    }
+}
+
+#[test]
 fn a_plugin_file_that_is_ours_but_for_its_program_is_not_run() {
     let trap = Trap::new();
     let said = trap.world.run(&["install", "opencode"], "");
