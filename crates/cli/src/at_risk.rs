@@ -413,7 +413,7 @@ impl Look<'_> {
 
     /// Files of these names, each in the nearest folder of the project that has one.
     fn named(&self, folder: &Path, names: &[&str]) -> Result<Vec<PathBuf>, Refused> {
-        let top = git::Repository::around(folder).map(|repository| repository.top().to_owned());
+        let top = git::Repository::around(folder).map(|repository| repository.top_around(folder).to_owned());
         let within = |each: &&Path| top.as_ref().is_some_and(|top| real(each).starts_with(top));
         let mut found = Vec::new();
         for name in names {

@@ -28,15 +28,17 @@ pub(crate) fn project(home: Option<&Path>) -> Result<PathBuf, CommandError> {
     Ok(project_of(&folder()?, home))
 }
 
-/// What is worked on in a folder: the git work tree that holds it, or the folder itself. A home that is a repository, as some
+/// What is worked on in a folder: the git work tree that holds it, or the folder itself. A work tree elsewhere, which a repository
+/// names in its settings, holds nothing of it. A home that is a repository, as some
 /// keep their settings, is no project.
 pub(crate) fn project_of(folder: &Path, home: Option<&Path>) -> PathBuf {
     // Every hook asks this; where the home really is matters only where there is a repository.
     let is_project = |top: &Path| {
         home.is_none_or(|home| !fs::canonicalize(home).unwrap_or_else(|_| home.to_owned()).starts_with(top))
     };
-    let tree = Repository::around(folder).filter(|found| is_project(found.top()));
-    tree.map_or_else(|| folder.to_owned(), |found| found.top().to_owned())
+    let found = Repository::around(folder);
+    let top = found.as_ref().map(|found| found.top_around(folder)).filter(|top| is_project(top));
+    top.unwrap_or(folder).to_owned()
 }
 
 /// What is worked on in a folder, as the record names it; nothing where nobody said in which.
@@ -61,7 +63,8 @@ pub(crate) struct Here {
 impl Here {
     pub(crate) fn new(home: Option<&Path>) -> Result<Here, CommandError> {
         let project = project(home)?;
-        let repository = Repository::around(&project).filter(|repository| repository.top() == project);
+        let repository =
+            Repository::around(&project).filter(|repository| repository.top_around(&project) == project);
         let git = repository.iter().flat_map(Repository::kept).cloned().collect();
         Ok(Here { project, git })
     }

@@ -88,6 +88,13 @@ impl Repository {
         &self.top
     }
 
+    /// The top of the tree that a folder of this repository lies in. A work tree that the settings name elsewhere does not hold
+    /// the folder, whatever git would do there.
+    pub(crate) fn top_around(&self, folder: &Path) -> &Path {
+        let holds_it = || fs::canonicalize(folder).is_ok_and(|folder| folder.starts_with(&self.top));
+        if self.top == self.place || holds_it() { &self.top } else { &self.place }
+    }
+
     /// The folders that git keeps its things in.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &PathBuf> {
         self.kept.iter()
@@ -113,13 +120,54 @@ fn small(path: &Path) -> Option<String> {
 /// The work tree that a repository names in its own settings, where it is not the folder around it.
 fn work_tree(own: &Path) -> Option<PathBuf> {
     let settings = small(&own.join("config"))?;
-    let mut lines = settings.lines().map(str::trim);
-    lines.find(|line| line.eq_ignore_ascii_case("[core]"))?;
-    let named = lines.take_while(|line| !line.starts_with('[')).find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        key.trim().eq_ignore_ascii_case("worktree").then(|| value.trim().trim_matches('"').to_owned())
-    })?;
+    let is_on = |value: &String| matches!(&*value.to_ascii_lowercase(), "" | "true" | "yes" | "on" | "1");
+    let beside = setting(&settings, "extensions", "worktreeconfig")
+        .filter(is_on)
+        .and_then(|_| setting(&small(&own.join("config.worktree"))?, "core", "worktree"));
+    let named = beside.or_else(|| setting(&settings, "core", "worktree"))?;
     fs::canonicalize(own.join(named)).ok().filter(|folder| folder.is_dir())
+}
+
+/// A setting as git reads it: sections may come again, and the last value counts. Other files are not included here by git, either.
+fn setting(text: &str, section: &str, key: &str) -> Option<String> {
+    let (mut is_within, mut found) = (false, None);
+    for line in text.replace("\\\r\n", "").replace("\\\n", "").lines() {
+        let mut rest = line.trim();
+        if let Some((name, behind)) = rest.strip_prefix('[').and_then(|header| header.split_once(']')) {
+            is_within = name.eq_ignore_ascii_case(section);
+            rest = behind.trim();
+        }
+        let (name, value) = rest.split_once('=').unwrap_or((rest, ""));
+        if is_within && name.trim().eq_ignore_ascii_case(key) {
+            found = Some(plain(value.trim()));
+        }
+    }
+    found
+}
+
+/// A value without quotes, escapes and what is remarked behind it.
+fn plain(value: &str) -> String {
+    let (mut plain, mut length, mut is_quoted) = (String::new(), 0, false);
+    let mut signs = value.chars();
+    while let Some(sign) = signs.next() {
+        match (sign, is_quoted) {
+            ('"', _) => is_quoted = !is_quoted,
+            ('#' | ';', false) => break,
+            ('\\', _) => plain.extend(signs.next().map(|escaped| match escaped {
+                'n' => '\n',
+                't' => '\t',
+                'b' => '\u{8}',
+                other => other,
+            })),
+            (sign, _) => plain.push(sign),
+        }
+        // Blanks at the end count only in quotes.
+        if is_quoted || !sign.is_whitespace() {
+            length = plain.len();
+        }
+    }
+    plain.truncate(length);
+    plain
 }
 
 /// What git only adds to, unless it is told to clear up: the content of files and commits, and the repositories of submodules.
@@ -178,7 +226,38 @@ mod tests {
         fs::create_dir(top.join("outer")).unwrap();
         fs::write(top.join(".git/config"), "[core]\n\tbare = false\n\tworktree = ../outer\n[other]\n")
             .unwrap();
-        assert_eq!(Repository::at(&top).unwrap().top(), top.join("outer"));
+        let found = Repository::at(&top).unwrap();
+        assert_eq!(found.top(), top.join("outer"));
+        assert_eq!(found.top_around(&top.join("outer")), top.join("outer"));
+        // What is done in the folder of the repository is done to that folder all the same.
+        assert_eq!(found.top_around(&top), top);
+    }
+
+    #[test]
+    fn the_settings_of_a_repository_are_read_as_git_reads_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        repository(&top);
+        fs::create_dir(top.join("o ut")).unwrap();
+        fs::write(top.join(".git/config.worktree"), "[core]\nworktree = \"../o ut\"\n").unwrap();
+        for (settings, is_out) in [
+            ("[core]\n\tbare = false\n[user]\n\tname = x\n[core]\n\tworktree = ../o ut\n", true),
+            ("[CORE] WorkTree=\"../o ut\"\n", true),
+            ("[core]\nworktree = ../o\\\n ut ; so it is\n", true),
+            ("[core]\nworktree = \"../o \"ut # so it is\n", true),
+            ("[core]\nworktree = ..\nworktree = ../o ut\n", true),
+            ("[extensions]\nworktreeConfig\n", true),
+            ("[core]\nworktree = ..\n[extensions]\nworktreeConfig = true\n", true),
+            ("[extensions]\nworktreeConfig = false\n", false),
+            ("[core]\nworktree = ../o ut\nworktree = ..\n", false),
+            ("[core \"x\"]\nworktree = ../o ut\n", false),
+            ("[other]\nworktree = ../o ut\n", false),
+            ("; [core]\n# worktree = ../o ut\n", false),
+        ] {
+            fs::write(top.join(".git/config"), settings).unwrap();
+            let expected = if is_out { top.join("o ut") } else { top.clone() };
+            assert_eq!(Repository::at(&top).unwrap().top(), expected, "{settings}");
+        }
     }
 
     #[test]

@@ -369,6 +369,25 @@ fn a_repository_is_its_work_tree_and_what_git_keeps() {
 }
 
 #[test]
+fn a_work_tree_that_is_named_elsewhere_takes_no_protection_from_the_folder_that_is_worked_in() {
+    let machine = Machine::with(&[
+        "home/p/Cargo.toml",
+        "home/p/package.json",
+        "home/p/yarn.lock",
+        "home/p/s/a.rs",
+        "o/f",
+    ]);
+    machine.commit("home/p");
+    machine.git("home/p", &["config", "core.worktree", "../../../o"]);
+    machine.check(&[
+        ("cargo fmt", "home/p"),
+        ("cd s && cargo fix", "home/p"),
+        ("cd s && yarn add x", "home/p/package.json home/p/yarn.lock"),
+        ("git reset --hard", "home/p/.git o"),
+    ]);
+}
+
+#[test]
 fn the_git_folder_of_a_work_tree_and_of_a_submodule_is_found() {
     let machine = Machine::with(&["main/a", "module/m", "home/p/x"]);
     machine.commit("main");
