@@ -87,6 +87,10 @@ impl Folder {
     /// As it is; nothing is made.
     pub(crate) fn existing(path: &Path) -> Result<Folder, VaultError> {
         let folder = Folder { path: path.to_owned() };
+        // Behind a link there may be nothing yet; it could not be used, either.
+        if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+            folder.check()?;
+        }
         match fs::symlink_metadata(folder.format_file()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(VaultError::Missing { path: path.to_owned() });

@@ -463,6 +463,11 @@ fn a_store_that_cannot_be_used_is_found() {
     fs::rename(linked.path(STATE), linked.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink(linked.path("elsewhere"), linked.path(STATE)).unwrap();
     check(&linked, &[], "store", "folder", "error", &["symbolic link", "store.state-dir"]);
+    // No snapshot could be taken there, so it is told before there is one.
+    let linked = World::with_failures();
+    fs::create_dir(linked.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(linked.path("elsewhere"), linked.path(STATE).join("vault")).unwrap();
+    check(&linked, &[], "safe", "snapshots", "error", &["symbolic link"]);
 }
 
 #[test]
