@@ -285,6 +285,10 @@ impl Look<'_> {
         let found = match fs::symlink_metadata(&place) {
             Ok(found) => found,
             Err(error) if says_absent(&error) => {
+                // A new file beside what is ours could be one that we heed.
+                if self.ours.as_deref().is_some_and(|ours| place.starts_with(ours)) {
+                    return Err(Refused::OurOwn(place));
+                }
                 if !target.only_if_there {
                     self.made.push(uppermost_missing(&place).to_owned());
                 }

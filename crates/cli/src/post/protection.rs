@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use serde_json::Value;
 use unstuck_judge::risk::{self, Counts, Risk};
 use unstuck_judge::{Call, fingerprint};
 use unstuck_store::{
@@ -75,14 +76,26 @@ pub(super) struct Ended {
 }
 
 impl Post<'_> {
-    /// What a call puts at risk, as far as the settings want it protected.
+    /// What a call puts at risk, as far as the settings want it protected, and what may be an edit of our own files.
     pub(super) fn risk_of(&self, call: &Call) -> Option<Risk> {
-        let wanted = match self.safe.settings.protect {
-            Protect::Off => return None,
-            Protect::Risky => Counts::Always,
-            Protect::Edits => Counts::Edits,
-        };
-        risk::of(call).filter(|risk| risk.counts() <= wanted)
+        if self.safe.settings.protect == Protect::Off {
+            return None;
+        }
+        risk::of(call).filter(|risk| self.is_wanted(risk) || self.may_be_ours(&call.input))
+    }
+
+    fn is_wanted(&self, risk: &Risk) -> bool {
+        match self.safe.settings.protect {
+            Protect::Off => false,
+            Protect::Risky => risk.counts() <= Counts::Always,
+            Protect::Edits => risk.counts() <= Counts::Edits,
+        }
+    }
+
+    /// Returns whether a call says the name of our folder.
+    fn may_be_ours(&self, input: &Value) -> bool {
+        let name = self.safe.around().and_then(|ours| ours.file_name()?.to_str());
+        name.is_some_and(|name| says(input, name))
     }
 
     /// From now on a risky call is refused if this process comes to no end, instead of running unprotected.
@@ -181,6 +194,10 @@ impl Post<'_> {
         let (scopes, rebuildable, spared) =
             match at_risk(&at_stake.risk, &folder, self.home, self.safe.around()) {
                 AtRisk::Nothing => return Ok(None),
+                // A single edit, and none of what is ours.
+                AtRisk::Scopes { .. } | AtRisk::TooWide { .. } if !self.is_wanted(&at_stake.risk) => {
+                    return Ok(None);
+                }
                 AtRisk::Scopes { paths, rebuildable, spared } => (paths, rebuildable, spared),
                 AtRisk::TooWide { path } => return Err(VaultError::TooWide { path }.into()),
                 AtRisk::OurOwn { path } => return Err(CommandError::OurOwn { path }),
@@ -376,6 +393,16 @@ fn reply(instead: Instead, reason: &str) -> Reply {
         Instead::Told => Reply::tell(reason),
         Instead::Asked => Reply::Ask { reason },
         Instead::Denied => Reply::Deny { reason },
+    }
+}
+
+/// Returns whether a text stands anywhere in what a tool was given.
+fn says(input: &Value, text: &str) -> bool {
+    match input {
+        Value::String(said) => said.contains(text),
+        Value::Array(all) => all.iter().any(|each| says(each, text)),
+        Value::Object(all) => all.values().any(|each| says(each, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

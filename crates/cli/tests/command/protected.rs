@@ -732,6 +732,53 @@ fn what_unstuck_itself_has_saved_is_not_given_away() {
 }
 
 #[test]
+fn no_edit_of_an_agent_changes_what_unstuck_keeps() {
+    let world = project("");
+    call(&world, "claude", &[], "a", "rm -rf src/deep");
+    let ours = world.path(".local/state/unstuck");
+    let mut number = 0;
+    let mut said = |tool: &str, input: Value| {
+        number += 1;
+        let mut payload = payload(&world, "claude", false, &format!("n{number}"), "");
+        payload["tool_name"] = json!(tool);
+        payload["tool_input"] = input;
+        world.run(&["hook", "claude"], payload.to_string())
+    };
+    for line in [
+        "echo 99999999999999 > ~/.local/state/unstuck/paused-until",
+        "date +%s000 | tee ~/.local/state/unstuck/paused-until",
+        "printf 9 >> $HOME/.local/state/unstuck/paused-until",
+        "cd ~/.local/state/unstuck && echo 9 > paused-until",
+        "sh -c 'echo 9 > ~/.local/state/unstuck/paused-until'",
+        "echo '{}' > ../.local/state/unstuck/installed.json",
+    ] {
+        let said = said("Bash", json!({ "command": line }));
+        assert!(is_refused(&said), "{line}: {said}");
+    }
+    for (tool, file) in [("Write", "paused-until"), ("Write", "timeline.db"), ("Edit", "timeline.db")] {
+        let path = ours.join(file);
+        let said =
+            said(tool, json!({ "file_path": path, "content": "9", "old_string": "a", "new_string": "b" }));
+        assert!(is_refused(&said), "{tool} {file}: {said}");
+    }
+    // Words about us, and folders that are only called like ours, are not ours.
+    for (tool, input) in [
+        ("Bash", json!({ "command": "echo unstuck > notes.txt" })),
+        ("Bash", json!({ "command": "mkdir -p unstuck && echo 1 > unstuck/paused-until" })),
+        ("Bash", json!({ "command": "cat ~/.local/state/unstuck/paused-until > copy.txt" })),
+        ("Write", json!({ "file_path": world.path("work/unstuck.md"), "content": "unstuck" })),
+        (
+            "Edit",
+            json!({ "file_path": world.path("work/keep.txt"), "old_string": "kept", "new_string": "unstuck" }),
+        ),
+    ] {
+        let said = said(tool, input.clone());
+        assert_eq!(said.stdout(), "", "{input}");
+    }
+    assert_eq!(snapshots(&world).len(), 1);
+}
+
+#[test]
 fn a_call_that_is_refused_anyway_takes_no_snapshot() {
     let world = project("");
     let missing = "Exit code 127\n/bin/bash: line 1: frobber: command not found";
