@@ -189,6 +189,20 @@ impl<'c> Invocation<'c> {
         found.into_iter().map(folder_of).collect()
     }
 
+    /// The folders that flags of git name besides: its own one, and a work tree, which is named from there.
+    pub(super) fn named_to_git(&self) -> Vec<String> {
+        const SETTING: &str = "core.worktree=";
+        let own = values(self.head, &["--git-dir"], |_, _| None).into_iter().map(str::to_owned);
+        let set = values(self.head, &["-c"], |_, _| None).into_iter();
+        let is_tree =
+            |set: &&str| set.get(..SETTING.len()).is_some_and(|key| key.eq_ignore_ascii_case(SETTING));
+        own.chain(set.filter(is_tree).map(|set| match &set[SETTING.len()..] {
+            tree if tree.starts_with('/') => tree.to_owned(),
+            tree => format!(".git/{tree}"),
+        }))
+        .collect()
+    }
+
     /// Where `find` starts.
     pub(super) fn start_paths(&self) -> impl Iterator<Item = &'c str> {
         start_paths(self.program, self.tail)

@@ -29,6 +29,14 @@ impl<'c> Names<'c> {
         self.note(name, new);
     }
 
+    /// What a variable may hold that the line has set, as far as that is known.
+    pub(super) fn texts_of(&self, name: &str) -> &[String] {
+        match self.values.get(name) {
+            Some(Meaning::Texts(texts)) => texts,
+            Some(Meaning::New | Meaning::Unknown) | None => &[],
+        }
+    }
+
     /// Notes the variable of a loop: it has each of these values.
     pub(super) fn set_each(&mut self, name: &'c str, words: &[String]) {
         let mut texts = Vec::new();

@@ -69,6 +69,9 @@ fn note_names<'c>(command: &'c Command, names: &mut Names<'c>) {
     }
 }
 
+/// Variables that tell git where its work tree is, and its own folder.
+const GIT_FOLDERS: [&str; 2] = ["GIT_WORK_TREE", "GIT_DIR"];
+
 /// What a command is fed with besides its words.
 enum Feed<'c> {
     /// Nothing.
@@ -104,9 +107,31 @@ impl<'c> Scene<'c, '_> {
 
     /// The places in which the program works: a flag may name another folder.
     fn places_of(&self, invocation: &Invocation<'c>) -> Vec<Place> {
-        invocation.folders().into_iter().fold(self.places.to_vec(), |places, folder| {
+        let step = |places: Vec<Place>, folder: &str| -> Vec<Place> {
             places.iter().flat_map(|place| place.then(folder, self.names)).collect()
-        })
+        };
+        let here = invocation.folders().into_iter().fold(self.places.to_vec(), step);
+        let named = if invocation.program == "git" { self.named_to_git(invocation) } else { Vec::new() };
+        let elsewhere = named.iter().flat_map(|folder| step(here.clone(), folder));
+        here.iter().cloned().chain(elsewhere).collect()
+    }
+
+    /// Where git is told to work, and to keep what it keeps, in other words than its folder.
+    fn named_to_git(&self, invocation: &Invocation<'c>) -> Vec<String> {
+        let wrappers =
+            self.commands[..self.at].iter().rev().take_while(|command| command.then == Join::Wraps);
+        let of_wrappers = wrappers.flat_map(|command| {
+            let own = command.assignments.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            own.chain(command.args().iter().filter_map(|word| assignment(word)))
+        });
+        let own = self.command.assignments.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let by_variable = own.chain(of_wrappers).filter(|(name, _)| GIT_FOLDERS.contains(name));
+        let mut named = invocation.named_to_git();
+        named.extend(by_variable.map(|(_, value)| value.to_owned()));
+        named.extend(GIT_FOLDERS.iter().flat_map(|name| self.names.texts_of(name)).cloned());
+        named.sort();
+        named.dedup();
+        named
     }
 
     fn take(

@@ -231,6 +231,19 @@ fn git_puts_its_files_or_its_folder_at_risk() {
         ("git -c user.name=x -C a/b commit -C HEAD", "git.commit: git-state(a/b/)"),
         ("git --work-tree=/w reset --hard", "git.reset-hard: repository(/w/)"),
         ("git --no-pager reset --hard", "git.reset-hard: repository()"),
+        ("GIT_WORK_TREE=/w git reset --hard", "git.reset-hard: repository(), repository(/w/)"),
+        ("GIT_DIR=x/.git git reset --hard", "git.reset-hard: repository(), repository(x/.git/)"),
+        ("env A=1 GIT_WORK_TREE=../w git clean -fd", "git.clean: .!, ../w/.!"),
+        ("export GIT_DIR=/r; git branch -D x", "git.branch-delete: git-state(), git-state(/r/)"),
+        ("D=/r; sudo GIT_DIR=$D nice git branch -D x", "git.branch-delete: git-state(), git-state(/r/)"),
+        ("git --git-dir /r/.git branch -D x", "git.branch-delete: git-state(), git-state(/r/.git/)"),
+        ("git --git-dir=/r stash drop", "git.stash-drop: git-state(), git-state(/r/)"),
+        ("git -C a -c core.workTree=/w reset --hard", "git.reset-hard: repository(a/), repository(/w/)"),
+        (
+            "git -c core.worktree=../../w reset --hard",
+            "git.reset-hard: repository(), repository(.git/../../w/)",
+        ),
+        ("GIT_DIR=/r git status", "none"),
     ]);
 }
 
