@@ -402,6 +402,10 @@ impl Look<'_> {
             true if found.len() <= MATCHES_MAX => found.iter().map(inside).collect(),
             true | false => vec![to_path.clone()],
         };
+        let goal = real(&to_path);
+        if self.ours.as_deref().is_some_and(|ours| goal.starts_with(ours)) {
+            return Err(Refused::OurOwn(goal));
+        }
         let touched = places.iter().chain(found.iter().filter(|_| moves));
         if !touched.into_iter().any(|place| is_there(place)) {
             return Ok(());

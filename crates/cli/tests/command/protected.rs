@@ -751,6 +751,8 @@ fn no_edit_of_an_agent_changes_what_unstuck_keeps() {
         "cd ~/.local/state/unstuck && echo 9 > paused-until",
         "sh -c 'echo 9 > ~/.local/state/unstuck/paused-until'",
         "echo '{}' > ../.local/state/unstuck/installed.json",
+        "cp keep.txt ~/.local/state/unstuck/paused-until",
+        "mv keep.txt ~/.local/state/unstuck/",
     ] {
         let said = said("Bash", json!({ "command": line }));
         assert!(is_refused(&said), "{line}: {said}");
