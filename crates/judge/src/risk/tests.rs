@@ -384,6 +384,16 @@ fn wrappers_and_joined_commands_are_looked_into() {
     check(&[
         ("sudo rm -rf x", "files.remove-tree: x!"),
         ("env A=1 timeout 5 rm x", "files.remove: x!"),
+        ("busybox rm x", "files.remove: x!"),
+        ("toybox rm x", "files.remove: x!"),
+        ("unshare -r -w /w rm x", "files.remove: x!"),
+        ("coproc rm x", "files.remove: x!"),
+        ("busybox ls", "none"),
+        ("awk 'BEGIN { system(\"rm -rf x\") }'", "code.inline-system: workspace()"),
+        ("perl -e 'system \"rm x\"'", "code.inline-system: workspace()"),
+        ("lua -e 'os.execute(\"rm x\")'", "code.inline-system: workspace()"),
+        ("awk '{ print $1 }' x", "none"),
+        ("python3 -c 'import platform; print(platform.system())'", "none"),
         ("bash -lc 'rm -rf x'", "files.remove-tree: x!"),
         ("bash <<'EOF'\nrm -rf x\nEOF", "files.remove-tree: x!"),
         ("trap 'rm -f x' EXIT; make", "files.remove: x!"),
@@ -490,6 +500,8 @@ fn tools_put_the_files_they_name_at_risk() {
         ("Read", json!({"file_path": "a"}), "none"),
         ("Grep", json!({"pattern": "rm -rf"}), "none"),
         ("shell", json!({"command": ["bash", "-lc", "rm x"], "workdir": "/w"}), "files.remove: /w/x!"),
+        ("run_shell_command", json!({"command": "rm x", "dir_path": "w"}), "files.remove: w/x!"),
+        ("run_shell_command", json!({"command": "rm x", "directory": "w"}), "files.remove: w/x!"),
         ("shell", json!({"command": ["rm", "-rf", "a b"]}), "files.remove-tree: a b!"),
     ]);
 }

@@ -163,7 +163,10 @@ pub(crate) fn carrier(call: &Call) -> Option<(&'static str, &Value)> {
 /// The folder that a call says it runs in.
 pub(crate) fn folder(call: &Call) -> Option<&str> {
     const FIELDS: &[&str] = &["workdir", "cwd", "working_directory", "working_dir", "workingDirectory"];
-    FIELDS.iter().find_map(|field| call.input.get(field)?.as_str())
+    // Of other tools, these name what is looked at.
+    const OF_SHELLS: &[&str] = &["dir_path", "directory"];
+    let of_shells = OF_SHELLS.iter().filter(|_| is_shell(&call.tool));
+    FIELDS.iter().chain(of_shells).find_map(|field| call.input.get(field)?.as_str())
 }
 
 /// The word with quotes if a shell would read it differently without.
