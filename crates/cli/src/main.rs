@@ -173,6 +173,8 @@ fn main() -> ExitCode {
     #[cfg(unix)]
     let _it_ends_us_then =
         signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
+    #[cfg(target_os = "linux")]
+    memory::outlive_missing_pages();
     if let Some(args) = hook_args() {
         #[cfg(target_os = "linux")]
         memory::outlive_aborts();

@@ -1,5 +1,6 @@
-//! What happens when there is no memory left. The standard library would abort, which agents take for a failure of their hook;
-//! a hook says its last word and ends as if it had nothing to say, any other command names the reason and exits with 125.
+//! What happens when there is no memory left, or none behind a file: on a full disk, a page of a file that was mapped may be
+//! missing. The system would end this process, which agents take for a failure of their hook; a hook says its last word and ends
+//! as if it had nothing to say, any other command names the reason and exits with 125.
 //!
 //! Nothing that ends a process here may allocate: there is nothing to allocate from.
 #![allow(
@@ -46,7 +47,7 @@ unsafe impl GlobalAlloc for Memory {
 #[inline]
 fn given(block: *mut u8) -> *mut u8 {
     if block.is_null() {
-        give_up();
+        give_up(b"unstuck: out of memory\n");
     }
     block
 }
@@ -54,12 +55,25 @@ fn given(block: *mut u8) -> *mut u8 {
 /// From now on the C library does not end this process either, as it does where it lacks memory for itself.
 pub(crate) fn outlive_aborts() {
     // SAFETY: what is done in the handler neither allocates nor waits, and never returns to what was interrupted.
-    let _it_ends_us_then = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, give_up) };
+    let _it_ends_us_then = unsafe {
+        signal_hook::low_level::register(signal_hook::consts::SIGABRT, || {
+            give_up(b"unstuck: out of memory\n")
+        })
+    };
+}
+
+/// From now on a page that the disk has no room for ends this process in words. SQLite shares its index of the log through a
+/// mapped file, and reserves less than a page of it where the blocks of the disk are small.
+pub(crate) fn outlive_missing_pages() {
+    const WORDS: &[u8] = b"unstuck: a page of a file cannot be had: its disk is full or fails\n";
+    // SAFETY: as above.
+    let _it_ends_us_then =
+        unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, || give_up(WORDS)) };
 }
 
 /// Ends this process. A second thread, or a second failure on the way out, ends it without a word.
 #[cold]
-fn give_up() {
+fn give_up(words: &[u8]) {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
     let is_first = !IS_ENDING.swap(true, Ordering::SeqCst);
     if is_hook() {
@@ -69,7 +83,7 @@ fn give_up() {
         signal_hook::low_level::exit(0);
     }
     if is_first {
-        say(b"unstuck: out of memory\n");
+        say(words);
     }
     signal_hook::low_level::exit(125);
 }

@@ -59,6 +59,34 @@ fn a_file_that_may_not_grow_ends_nobody() {
     assert_ne!(said.exit, 0, "{said}");
 }
 
+/// As it happens to a page of a mapped file on a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_that_a_full_disk_has_no_room_for_ends_a_hook_in_silence_and_a_command_in_words() {
+    let struck = |args: &[&str]| {
+        let world = World::empty();
+        let mut command = world.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It reads its input by then, and that does not come.
+        let is_up =
+            || fs::read_to_string(format!("/proc/{}/wchan", child.id())).is_ok_and(|at| at.contains("read"));
+        let begun = std::time::Instant::now();
+        while !is_up() && begun.elapsed().as_millis() < 500 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let input = child.stdin.take();
+        let killed = Command::new("kill").args(["-BUS", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let said = Said::by(child);
+        drop(input);
+        said
+    };
+    is_silent(&struck(&["hook", "claude"]), "hook claude");
+    is_silent(&struck(&["hook", "generic"]), "hook generic");
+    struck(&["diagnose"]).complains(125, &["its disk is full or fails"]);
+}
+
 #[test]
 fn a_command_that_was_not_even_tried_is_our_failure_and_not_its_own() {
     if !has_prlimit() {
