@@ -95,6 +95,10 @@ fn connect(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     // A statement that might use a partial index would be compiled once more as soon as its values are known, and a short
     // process runs each only once. Ours name the index's condition themselves.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(&wrong)?;
+    // None of the triggers and views that such a file may hold is ours: they would take out, change or refuse what is written.
+    for foreign in [DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW] {
+        connection.set_db_config(foreign, false).map_err(&wrong)?;
+    }
     // Whoever keeps many entries would otherwise compile most statements anew for each.
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection
@@ -188,16 +192,33 @@ fn schema() -> String {
 
 /// Are the tables those of a format? A name that was damaged is a sound name to SQLite.
 pub(crate) fn has_tables_of(connection: &Connection, format: u32) -> Result<bool, rusqlite::Error> {
-    let expected = Connection::open_in_memory()?;
-    expected.execute_batch(&bare(include_str!("schema.sql")))?;
-    for step in migrate::STEPS.iter().filter(|step| step.to <= format) {
-        step.sql.iter().try_for_each(|part| expected.execute_batch(&bare(part)))?;
-    }
+    let expected = of_format(format)?;
     let tables = |connection: &Connection| -> Result<Vec<(String, String)>, rusqlite::Error> {
         let sql = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name";
         connection.prepare(sql)?.query_map([], |row| Ok((row.lenient(0)?, row.lenient(1)?)))?.collect()
     };
     Ok(tables(connection)? == tables(&expected)?)
+}
+
+/// An empty database of a format.
+fn of_format(format: u32) -> Result<Connection, rusqlite::Error> {
+    let made = Connection::open_in_memory()?;
+    made.execute_batch(&bare(include_str!("schema.sql")))?;
+    for step in migrate::STEPS.iter().filter(|step| step.to <= format) {
+        step.sql.iter().try_for_each(|part| made.execute_batch(&bare(part)))?;
+    }
+    Ok(made)
+}
+
+/// What is in it that no format knows, such as `trigger x`.
+pub(crate) fn foreign(connection: &Connection) -> Result<Vec<String>, rusqlite::Error> {
+    let named = |connection: &Connection| -> Result<Vec<String>, rusqlite::Error> {
+        let sql =
+            "SELECT type || ' ' || name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY rowid";
+        connection.prepare(sql)?.query_map([], |row| row.lenient(0))?.collect()
+    };
+    let ours = named(&of_format(migrate::newest(migrate::STEPS))?)?;
+    Ok(named(connection)?.into_iter().filter(|name| !ours.contains(name)).collect())
 }
 
 /// SQL without its comments: SQLite keeps the words it is given for a table and reads them anew in every process.

@@ -26,6 +26,8 @@ pub struct Examined {
     pub damaged: u64,
     /// Where the first of those stands.
     pub first: Option<String>,
+    /// Triggers, views and tables that unstuck did not make.
+    pub foreign: Vec<String>,
     /// The chain; nothing where the tables cannot be read.
     pub chain: Option<ChainFound>,
 }
@@ -74,6 +76,10 @@ impl Store {
         }
         if let Err(error) = structure(&self.connection, &mut examined) {
             tolerate(self, &mut examined, error)?;
+        }
+        match database::foreign(&self.connection) {
+            Ok(foreign) => examined.foreign = foreign,
+            Err(error) => tolerate(self, &mut examined, error)?,
         }
         // Rows that cannot be read are told of already.
         if migrate::format(&self.connection).is_ok_and(|format| format == migrate::newest(migrate::STEPS)) {

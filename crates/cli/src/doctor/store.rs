@@ -129,6 +129,7 @@ impl Doctor<'_> {
         match examined {
             Ok(examined) => {
                 self.look_at_the_rows(store, &examined);
+                self.look_at_what_is_foreign(&examined);
                 self.look_at_the_chain(&examined);
             }
             Err(error) => self.store_fails("database", &CommandError::from(error)),
@@ -173,6 +174,25 @@ impl Doctor<'_> {
             );
             self.fail(STORE, "rows", what, todo);
         }
+    }
+
+    /// Is there something in it that another program made?
+    fn look_at_what_is_foreign(&mut self, examined: &Examined) {
+        if examined.foreign.is_empty() {
+            return;
+        }
+        let names = plain::short(&examined.foreign.join(", "), 200);
+        let what = self.say(
+            format!(
+                "the database holds what unstuck did not make: {names}; no trigger and no view is ever run"
+            ),
+            format!("数据库中有并非由 unstuck 建立的内容：{names}；触发器和视图一律不会运行"),
+        );
+        let todo = self.say(
+            "another program changed the database: find out which, and take that out again",
+            "有其他程序改动了数据库：请查明是哪个程序，并将其内容移除",
+        );
+        self.warn(STORE, "foreign", what, todo);
     }
 
     /// Is every event, and every call that one tells of, as it was written?

@@ -251,3 +251,27 @@ fn a_row_that_somebody_edits_is_named_by_the_doctor() {
         assert!(gc.exit == 0 && gc.stdout().contains("the chain of events is broken"), "{gc}");
     }
 }
+
+#[test]
+fn triggers_and_views_of_others_are_never_run_and_the_doctor_names_them() {
+    let hostile = [
+        "CREATE TRIGGER thief AFTER INSERT ON call BEGIN DELETE FROM call WHERE id = new.id; END",
+        "CREATE TRIGGER thief BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no'); END",
+        "CREATE TRIGGER thief AFTER INSERT ON event BEGIN DELETE FROM event WHERE seq < new.seq; END",
+        "CREATE TRIGGER thief AFTER UPDATE ON session BEGIN UPDATE call SET ok = 1; END",
+    ];
+    for sql in hostile {
+        let world = world(3);
+        let before = exported(&world).1.len();
+        connection(&world).execute_batch(sql).unwrap();
+        world.record(&failure("one", "later", "npm run later", "npm error code ELATER"));
+        assert!(exported(&world).1.len() > before, "{sql}");
+        let calls = "SELECT count(*) FROM call WHERE ok = 0";
+        let kept: u32 = connection(&world).query_row(calls, [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, 4, "{sql}");
+        finds(&world, "foreign", "warning", &["trigger thief", "another program"]);
+    }
+    let world = world(3);
+    connection(&world).execute_batch("CREATE VIEW mirror AS SELECT * FROM call").unwrap();
+    finds(&world, "foreign", "warning", &["view mirror"]);
+}
