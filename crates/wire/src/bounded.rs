@@ -3,8 +3,12 @@
 
 use serde_json::{Map, Value};
 
+use crate::scalar;
+
 /// A longer text is cut in its middle.
 const TEXT_MAX: usize = 64 * 1024;
+/// The longest command line that a shell is given: 128 kB on Linux, 1 MB on macOS.
+const ARGUMENT_MAX: usize = 1024 * 1024;
 /// Of a list or an object with more entries the first are kept.
 const ENTRIES_MAX: usize = 2048;
 /// Of a longer output beginning and end are kept.
@@ -22,6 +26,25 @@ pub(crate) fn fits(value: &Value) -> bool {
         Value::Array(list) => list.len() <= ENTRIES_MAX && list.iter().all(fits),
         Value::Object(fields) => fields.len() <= ENTRIES_MAX && fields.values().all(fits),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+/// The whole of an input of which something will be left out, where it is no longer than what a system hands to a program.
+pub(crate) fn whole(value: &Value) -> Option<Value> {
+    let is_wanted = !fits(value) && length(value) <= ARGUMENT_MAX;
+    is_wanted.then(|| match value {
+        Value::String(text) => scalar::arguments(text.clone()),
+        input => input.clone(),
+    })
+}
+
+/// How many bytes of text it holds, and entries.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(|value| 1 + length(value)).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| 1 + name.len() + length(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
     }
 }
 

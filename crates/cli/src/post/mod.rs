@@ -16,6 +16,7 @@ use std::time::Duration;
 use unstuck_exec::alive;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::rewrite::Rewrite;
+use unstuck_judge::risk::Risk;
 use unstuck_judge::{Call, Outcome, Rules};
 use unstuck_store::{
     Answer, Asked, Entry, Hears, Kept, Modes, NAME_MAX, OwnFault, Phase, Ruling, Source, Stance, Which, Who,
@@ -127,9 +128,15 @@ impl<'a> Post<'a> {
     fn take(&mut self, letter: &Letter, who: Who, event: &Happened, now: u64) -> Told {
         let answer = match event {
             Happened::Before { key, call, new_user_turn } => {
+                // Its words are looked at first: what comes next may take longer than a hook has, and silence lets it run.
+                let is_live = now.abs_diff(who.at) < LIVE_MS;
+                let risk = if is_live { self.risk_of(letter, call) } else { None };
+                if risk.is_some() {
+                    self.take_time_to_save();
+                }
                 let mut asked = self.desk.asked(who, key, call, *new_user_turn);
                 asked.attended = self.is_attended(letter);
-                return self.asked(letter, asked, call, now);
+                return self.asked(letter, asked, call, risk.as_ref(), now);
             }
             Happened::After(finished) => return self.finished(letter, who, finished, now),
             Happened::Ask { key, call } => {
@@ -155,10 +162,9 @@ impl<'a> Post<'a> {
     }
 
     /// A call is asked for. What it puts at risk is saved before it runs.
-    fn asked(&mut self, letter: &Letter, asked: Asked, call: &Call, now: u64) -> Told {
+    fn asked(&mut self, letter: &Letter, asked: Asked, call: &Call, risk: Option<&Risk>, now: u64) -> Told {
         let is_live = now.abs_diff(asked.who.at) < LIVE_MS;
-        let risk = if is_live { self.risk_of(call) } else { None };
-        if let Some(risk) = &risk {
+        if let Some(risk) = risk {
             self.expect_the_worst(letter, &asked, call, risk);
         }
         let defence = self.defence(letter, call, is_live);

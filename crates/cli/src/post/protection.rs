@@ -77,10 +77,13 @@ pub(super) struct Ended {
 
 impl Post<'_> {
     /// What a call puts at risk, as far as the settings want it protected, and what may be an edit of our own files.
-    pub(super) fn risk_of(&self, call: &Call) -> Option<Risk> {
+    pub(super) fn risk_of(&self, letter: &Letter, call: &Call) -> Option<Risk> {
         if self.safe.settings.protect == Protect::Off {
             return None;
         }
+        // What is left out of a long call may be what puts files at risk.
+        let whole = letter.whole.as_ref().map(|input| Call::new(&call.tool, input.clone()));
+        let call = whole.as_ref().unwrap_or(call);
         risk::of(call).filter(|risk| self.is_wanted(risk) || self.may_be_ours(&call.input))
     }
 
@@ -98,11 +101,16 @@ impl Post<'_> {
         name.is_some_and(|name| says(input, name))
     }
 
-    /// From now on a risky call is refused if this process comes to no end, instead of running unprotected.
-    pub(super) fn expect_the_worst(&self, letter: &Letter, asked: &Asked, call: &Call, risk: &Risk) {
+    /// From now on there is time to save files before a call.
+    pub(super) fn take_time_to_save(&self) {
         if let Some(deadline) = &self.desk.deadline {
             deadline.grant(self.time_to_save() + TO_SAY_SO);
         }
+    }
+
+    /// From now on a risky call is refused if this process comes to no end, instead of running unprotected.
+    pub(super) fn expect_the_worst(&self, letter: &Letter, asked: &Asked, call: &Call, risk: &Risk) {
+        self.take_time_to_save();
         if self.modes.of(&asked.tool) != Mode::Enforce {
             return;
         }
@@ -137,7 +145,7 @@ impl Post<'_> {
         said: &Said,
         manner: Manner,
     ) -> Option<Reply> {
-        let risk = self.risk_of(call)?;
+        let risk = self.risk_of(letter, call)?;
         // A hook that stands in two files of settings tells of a call twice.
         if !said.snapshots.is_empty() {
             self.last_word.withdraw();

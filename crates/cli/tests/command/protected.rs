@@ -868,3 +868,28 @@ fn the_label_of_a_snapshot_holds_no_secret() {
 fn snaps_are_private(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|about| about.mode() & 0o777 == 0o700)
 }
+
+/// What a call says before and after may be longer than what is kept of it, or take longer to clean than a hook has.
+#[test]
+fn a_risky_command_is_protected_however_long_the_line_around_it_is() {
+    let words = "echo hello there\n".repeat(3_000);
+    let long = [
+        format!("{words}rm -r src\n{words}"),
+        format!("cat > notes <<'END'\n{words}END\nrm -r src\ncat > more <<'END'\n{words}END\n"),
+        format!("echo {}; rm -r src; echo {}", "a".repeat(20_000), "b".repeat(50_000)),
+        format!("rm -r src; echo {}", "Ab3".repeat(7_000)),
+    ];
+    for (number, command) in long.iter().enumerate() {
+        for agent in AGENTS.iter().filter(|agent| number == 0 || **agent == "claude") {
+            let world = project("").with(
+                "config/unstuck/config.toml",
+                "[hook]\ndeadline-before = \"400ms\"\ndeadline-after = \"60s\"\n[store]\nwait-before = \"10s\"\n",
+            );
+            let said = world.run(&["hook", agent], payload(&world, agent, false, "t1", command).to_string());
+            assert_eq!(said.exit, 0, "{agent} {number}: {said}");
+            let kept = world.run(&["snapshots", "--json"], "");
+            let is_saved = kept.stdout().contains("src");
+            assert!(is_saved || said.stdout().contains("could not be"), "{agent} {number}: {said} {kept}");
+        }
+    }
+}

@@ -82,6 +82,7 @@ fn read_claude(mut wire: WirePayload) -> Result<Letter, WireError> {
 
 fn read_own(mut wire: WireOwn) -> Result<Letter, WireError> {
     let is_whole = bounded::fits(&wire.tool_args) && bounded::fits(&wire.tool_input);
+    let whole = bounded::whole(&wire.tool_args).or_else(|| bounded::whole(&wire.tool_input));
     let is_ask = wire.hook_name.as_ref().is_some_and(|name| name.0 == "permissionRequest");
     // Which event it is shows only in what it holds.
     let found = if is_ask {
@@ -125,6 +126,7 @@ fn read_own(mut wire: WireOwn) -> Result<Letter, WireError> {
         attended: Attended::Unsaid,
         events,
         envelope,
+        whole,
         is_whole,
     })
 }

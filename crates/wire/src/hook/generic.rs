@@ -92,6 +92,7 @@ impl TryFrom<WirePayload> for Letter {
                 _ => Attended::No,
             },
             envelope: Envelope::Generic,
+            whole: bounded::whole(&wire.input),
             is_whole: bounded::fits(&wire.input),
             events: vec![match &*word {
                 "before" => {

@@ -84,6 +84,8 @@ pub(super) struct WirePayload {
     /// Was the input small enough to be kept whole?
     #[serde(skip, default = "yes")]
     is_whole: bool,
+    #[serde(skip)]
+    whole: Option<Value>,
 }
 
 fn yes() -> bool {
@@ -137,6 +139,7 @@ impl WirePayload {
 
     pub(super) fn call(&mut self) -> Result<Call, WireError> {
         self.is_whole = bounded::fits(&self.tool_input);
+        self.whole = bounded::whole(&self.tool_input);
         call(self.tool_name.take(), self.tool_input.take())
     }
 
@@ -200,6 +203,7 @@ impl WirePayload {
             at: time::moment(&self.timestamp),
             events,
             envelope,
+            whole: self.whole,
             is_whole: self.is_whole,
         }
     }

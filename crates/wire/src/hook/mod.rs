@@ -91,6 +91,8 @@ pub struct Letter {
     pub events: Vec<Happened>,
     /// What its own format needs to know for the answer.
     pub(crate) envelope: Envelope,
+    /// The whole input of a call that is asked for, where `events` holds it with something left out.
+    pub whole: Option<Value>,
     /// Was the input kept whole? One with something left out cannot be sent on.
     pub(crate) is_whole: bool,
 }

@@ -57,6 +57,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
     let missing = || WireError::BadField { field: "hook_event_name", why: "is missing".to_owned() };
     let event = wire.hook_event_name.take().filter(|name| !name.0.is_empty()).ok_or_else(missing)?.0;
     let is_whole = bounded::fits(&wire.args);
+    let whole = bounded::whole(&wire.args);
     // A sub-agent is a session of its own there; for us it is an agent in the session that started it.
     let parent = kin::text(wire.parent.take());
     let own = kin::text(wire.session.take());
@@ -90,6 +91,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Letter, WireError> {
         attended: Attended::Unsaid,
         events,
         envelope,
+        whole,
         is_whole,
     })
 }
