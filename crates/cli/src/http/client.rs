@@ -59,7 +59,7 @@ impl Client {
             request.headers_mut().insert(CONTENT_LENGTH, opened.length.into());
         }
         let body = payload.map_or_else(SendBody::none, |opened| SendBody::from_owned_reader(opened.reader));
-        let proxy = proxy::for_address(&hop.url);
+        let proxy = proxy::for_address(&hop.url)?;
         let encrypts = hop.url.scheme_str() == Some("https")
             || proxy.as_ref().is_some_and(|proxy| proxy.protocol() == ProxyProtocol::Https);
         let agent = match encrypts {

@@ -540,6 +540,21 @@ fn proxies_are_taken_from_the_environment() {
     assert_eq!(get(&direct.at("/"), "127.0.0.1").stdout(), "directly");
 }
 
+/// Whoever names a proxy does not want to go without.
+#[test]
+fn a_proxy_that_cannot_be_read_is_an_error_and_nothing_is_sent_past_it() {
+    for proxy in ["nonsense://127.0.0.1:1", "http://127.0.0.1:99999", "127.0.0.1:0", "http://", "http://a b"]
+    {
+        let server = Server::that(vec![answers(OK, &[], "directly")]);
+        let world = World::empty();
+        let mut command = world.command(&["http", "GET", &server.at("/"), "--retries", "0"]);
+        let said = Said::by(command.env("http_proxy", proxy).stdin(Stdio::null()).spawn().unwrap());
+        assert_eq!((said.exit, said.stdout()), (1, ""), "{proxy}: {said}");
+        assert!(said.stderr().to_lowercase().contains("proxy"), "{proxy}: {said}");
+        assert!(server.asked().is_empty(), "{proxy}");
+    }
+}
+
 #[test]
 fn who_follows_what_happens_follows_it_to_the_other_side() {
     let server = Server::that(vec![answers(OK, &[], "")]);

@@ -53,7 +53,7 @@ pub(super) struct Connector {
 }
 
 /// Says through whom an address is reached.
-type ProxyFor = dyn Fn(&Uri) -> Option<Proxy> + Send + Sync;
+type ProxyFor = dyn Fn(&Uri) -> Result<Option<Proxy>, ureq::Error> + Send + Sync;
 
 /// To read what the machine trusts takes a while, so it is done when somebody has to be trusted.
 #[derive(Clone, Default)]
@@ -83,7 +83,8 @@ impl Connector {
     }
 
     async fn open(&self, url: &Uri) -> Result<Stream, Unreachable> {
-        let stream = match (self.proxy_for)(url) {
+        let proxy = (self.proxy_for)(url);
+        let stream = match proxy.map_err(|error| Unreachable { words: error.to_string() })? {
             None => Stream(Box::new(
                 self.tcp.clone().call(url.clone()).await.map_err(|error| unreachable(&error, url))?,
             )),

@@ -25,7 +25,7 @@ async fn check(proxy: &str, url: &str, script: Script, expected: &str) {
             stream.write_all(&says).await.unwrap();
         }
     });
-    let proxies = move |_: &hyper::Uri| Proxy::new(&address).ok();
+    let proxies = move |_: &hyper::Uri| Proxy::new(&address).map(Some);
     let mut connector = Connector::new(Duration::from_secs(5), Arc::new(proxies));
     let told = match connector.call(url.parse().unwrap()).await {
         Ok(stream) => {
@@ -80,7 +80,7 @@ async fn a_proxy_is_told_whom_we_want_to_reach() {
 
 #[tokio::test]
 async fn a_proxy_that_is_not_there_is_named() {
-    let nobody = |_: &hyper::Uri| Proxy::new("http://127.0.0.1:1").ok();
+    let nobody = |_: &hyper::Uri| Proxy::new("http://127.0.0.1:1").map(Some);
     let mut connector = Connector::new(Duration::from_secs(5), Arc::new(nobody));
     let error = connector.call("http://nowhere.example/mcp".parse().unwrap()).await.err().unwrap();
     assert_eq!(
