@@ -315,6 +315,9 @@ impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> CommandError {
         match error.kind() {
             io::ErrorKind::BrokenPipe => CommandError::ReaderGone,
+            #[cfg(target_os = "linux")]
+            _ => CommandError::Output(crate::closed_output::explained(error)),
+            #[cfg(not(target_os = "linux"))]
             _ => CommandError::Output(error),
         }
     }

@@ -8,6 +8,8 @@ mod breaker;
 mod call_page;
 mod cellar;
 mod checks;
+#[cfg(target_os = "linux")]
+mod closed_output;
 mod columns;
 mod commands;
 mod deadline;

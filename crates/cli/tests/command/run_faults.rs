@@ -48,6 +48,35 @@ fn the_exit_code_is_kept_where_there_is_no_standard_output_or_error() {
     ran("<&- >&- 2>&-");
 }
 
+/// As with `echo hi >&-`.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_printed_to_a_closed_standard_output_is_lost_and_no_success() {
+    let world = World::empty().with("one", "1");
+    for command in [
+        "run -- echo hi",
+        "run -q -- echo hi",
+        "diagnose -- echo hi",
+        "config show",
+        "snapshot one",
+        "--help",
+    ] {
+        for closed in [">&-", "<&- >&-"] {
+            let said = by_shell(&world, &format!("exec \"$UNSTUCK\" {command} {closed}"));
+            assert_eq!(said.exit, 125, "{command} {closed}: {said}");
+            assert!(said.stderr().contains("could not write"), "{command} {closed}: {said}");
+        }
+        let said = by_shell(&world, &format!("exec \"$UNSTUCK\" {command} > /dev/null"));
+        assert_eq!(said.exit, 0, "{command}: {said}");
+    }
+    assert!(by_shell(&world, "\"$UNSTUCK\" config show >&-").stderr().contains("standard output is closed"));
+    // Where nothing is printed, nothing is lost; and a hook never fails.
+    assert_eq!(by_shell(&world, "\"$UNSTUCK\" run -q -- true >&-").exit, 0);
+    let payload = r#"{"session_id":"s","hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{"command":"npm ci"},"error":"npm: command not found"}"#;
+    let said = by_shell(&world, &format!("echo '{payload}' | \"$UNSTUCK\" hook claude >&-"));
+    assert_eq!((said.exit, said.stderr()), (0, ""), "{said}");
+}
+
 /// The variable that hands the session on is longer than the argument that names it.
 #[cfg(target_os = "linux")]
 #[test]
