@@ -8,6 +8,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
+use serde_json::{Map, Value};
+
+use crate::mcp::end_of_string;
+
+/// What lies deeper is not read.
+const DEPTH_MAX: usize = 100;
 
 /// Why a line could not be read. The caller knows its number and says it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,12 +63,65 @@ pub(crate) fn read_object<T: for<'line> Deserialize<'line>>(line: &[u8]) -> Resu
     }
     match serde_json::from_slice(line) {
         Ok(read) => Ok(read),
-        Err(first) => match repair(line) {
-            Cow::Borrowed(_) => Err(explain(&first)),
-            // The first error is told even then: its column is that of the line as it came.
-            Cow::Owned(repaired) => serde_json::from_slice(&repaired).map_err(|_| explain(&first)),
-        },
+        // The first error is told even then: its column is that of the line as it came.
+        Err(first) => read_repaired(&tame(&repair(line))).ok_or_else(|| explain(&first)),
     }
+}
+
+/// Reads an object that had to be repaired. Of several fields of a name the last counts, as most readers have it.
+fn read_repaired<T: for<'line> Deserialize<'line>>(line: &[u8]) -> Option<T> {
+    if let Ok(read) = serde_json::from_slice(line) {
+        return Some(read);
+    }
+    let fields = serde_json::from_slice::<Map<String, Value>>(line).ok()?;
+    serde_json::from_value(Value::Object(fields)).ok()
+}
+
+/// Puts `null` in the place of numbers that no machine can hold, and of what lies too deep to be read. What is broken stays so.
+fn tame(line: &[u8]) -> Cow<'_, [u8]> {
+    let mut tamed = Vec::new();
+    let (mut kept, mut at) = (0, 0);
+    let (mut depth, mut too_deep) = (0_usize, None);
+    let mut replace = |kept: &mut usize, from: usize, to: usize| {
+        tamed.extend_from_slice(&line[*kept..from]);
+        tamed.extend_from_slice(b"null");
+        *kept = to;
+    };
+    while let Some(&byte) = line.get(at) {
+        let from = at;
+        at += 1;
+        match byte {
+            b'"' => at = end_of_string(line, at) + 1,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > DEPTH_MAX {
+                    too_deep.get_or_insert(from);
+                }
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == DEPTH_MAX
+                    && let Some(from) = too_deep.take()
+                {
+                    replace(&mut kept, from, at);
+                }
+            }
+            b'-' | b'0'..=b'9' if too_deep.is_none() => {
+                let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                at += line[at..].iter().take_while(is_part).count();
+                let number = str::from_utf8(&line[from..at]).ok().and_then(|text| text.parse::<f64>().ok());
+                if number.is_some_and(f64::is_infinite) {
+                    replace(&mut kept, from, at);
+                }
+            }
+            _ => {}
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(line);
+    }
+    tamed.extend_from_slice(&line[kept..]);
+    Cow::Owned(tamed)
 }
 
 fn explain(error: &serde_json::Error) -> WireError {
@@ -135,8 +194,6 @@ fn surrogate(line: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, Value};
-
     use super::*;
 
     #[track_caller]
@@ -186,6 +243,36 @@ mod tests {
         check("error: no", "not JSON: expected value at column 1");
         check(r#"{"a": nope}"#, "not JSON: expected ident at column 8");
         check(r#"{"a": "cut"#, "not JSON: EOF while parsing a string at column 10");
+    }
+
+    #[test]
+    fn what_no_machine_can_hold_is_nothing() {
+        check(
+            r#"{"a":1e999,"b":-1E+400,"c":1e9,"d":"1e999"}"#,
+            r#"{"a":null,"b":null,"c":1000000000.0,"d":"1e999"}"#,
+        );
+        check(format!(r#"{{"a":{},"b":1}}"#, "9".repeat(400)), r#"{"a":null,"b":1}"#);
+    }
+
+    #[test]
+    fn what_lies_too_deep_is_nothing() {
+        let deep = |open: &str, close: &str| {
+            format!(r#"{{"a":{}{},"b":"]}}"}}"#, open.repeat(5_000), close.repeat(5_000))
+        };
+        for line in [deep("[", "]"), deep(r#"{"}":["#, "]}")] {
+            let read = read_object::<Map<String, Value>>(line.as_bytes()).expect("an object");
+            assert_eq!(read["b"], "]}");
+        }
+    }
+
+    #[test]
+    fn of_several_fields_of_a_name_the_last_counts() {
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let read = read_object::<Named>(br#"{"name":"a","name":7,"name":"b"}"#);
+        assert_eq!(read, Ok(Named { name: "b".to_owned() }));
     }
 
     #[test]

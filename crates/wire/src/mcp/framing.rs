@@ -105,7 +105,7 @@ pub fn depth(frame: &[u8]) -> usize {
 }
 
 /// Where the quote stands that ends the string which begins here.
-pub(super) fn end_of_string(frame: &[u8], mut at: usize) -> usize {
+pub(crate) fn end_of_string(frame: &[u8], mut at: usize) -> usize {
     while let Some(found) = frame.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;
         if frame[at] == b'"' {

@@ -22,6 +22,7 @@ mod tests;
 
 pub use event_stream::{EventStream, StreamStep};
 pub use fields::Fields;
+pub(crate) use framing::end_of_string;
 pub use framing::{Framer, Piece, depth};
 pub use glimpse::{Glimpse, Scanner, Sort};
 pub use handshake::{Greeting, Welcome};
