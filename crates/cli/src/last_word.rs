@@ -64,11 +64,84 @@ pub(crate) struct Spoken<'a> {
 static CURRENT: OnceLock<Arc<LastWord>> = OnceLock::new();
 
 /// Says the last word, if there is one and nobody is changing it. Nothing is recorded of it, and nothing is allocated.
-pub(crate) fn speak_without_memory() {
+#[cfg(target_os = "linux")]
+pub(crate) fn speak_without_memory(door: &[u8]) {
     let word = CURRENT.get().and_then(|current| current.word.try_lock().ok());
-    if let Some(word) = word.as_deref().and_then(Option::as_ref) {
-        let _nobody_is_left_to_tell = print(&word.answer);
+    let prepared = word.as_deref().and_then(Option::as_ref).map(|word| &*word.answer);
+    if let Some(answer) = prepared.or_else(|| unseen::answer(door)) {
+        let _nobody_is_left_to_tell = print(answer);
     }
+}
+
+/// A payload of which nobody has seen yet whether its call puts files at risk.
+pub(crate) mod unseen {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The event and the tool are named in so much of a payload.
+    pub(crate) const BEGINNING: usize = 2048;
+
+    static BEGINS: OnceLock<[u8; BEGINNING]> = OnceLock::new();
+    static IS_SEEN: AtomicBool = AtomicBool::new(false);
+
+    /// This is how it begins.
+    pub(crate) fn begins(payload: &[u8]) {
+        let mut beginning = [0; BEGINNING];
+        let length = payload.len().min(BEGINNING);
+        beginning[..length].copy_from_slice(&payload[..length]);
+        let _there_is_only_one = BEGINS.set(beginning);
+    }
+
+    /// It was looked at, or nobody wants that.
+    pub(crate) fn is_seen() {
+        IS_SEEN.store(true, Ordering::Relaxed);
+    }
+
+    /// What is said where there is no memory to look at it. Nothing is allocated. Where the model is not heard before a call, a
+    /// command of the shell is refused.
+    #[cfg(target_os = "linux")]
+    pub(super) fn answer(door: &[u8]) -> Option<&'static str> {
+        if IS_SEEN.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut read = [0; BEGINNING];
+        let begins = BEGINS.get().unwrap_or_else(|| {
+            let _nothing_says_nothing = rustix::io::read(std::io::stdin(), &mut read[..]);
+            &read
+        });
+        let names = |word: &str| begins.windows(word.len()).any(|part| part == word.as_bytes());
+        let calls_a_shell = |event: &str, shell: &str| names(event) && names(shell);
+        match door {
+            b"claude" | b"codex" | b"copilot" if names("\"PreToolUse\"") => Some(TOLD),
+            b"qwen" if calls_a_shell("\"PreToolUse\"", "\"run_shell_command\"") => Some(REFUSED_BY_QWEN),
+            b"gemini" if calls_a_shell("\"BeforeTool\"", "\"run_shell_command\"") => Some(REFUSED_BY_GEMINI),
+            b"opencode" if calls_a_shell("\"tool.execute.before\"", "\"bash\"") => Some(REFUSED_BY_OPENCODE),
+            b"cursor" if calls_a_shell("\"preToolUse\"", "\"Shell\"") => Some(REFUSED_BY_CURSOR),
+            _ => None,
+        }
+    }
+
+    macro_rules! refusal {
+        () => {
+            "Blocked by unstuck: Not run: there is no memory to look at this call and to save the files that it may change. The same call can be sent again in a moment."
+        };
+    }
+
+    const TOLD: &str = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"unstuck had no memory to look at this call: the files that it changes were not saved before it, so it cannot be undone."}}"#;
+    const REFUSED_BY_QWEN: &str = concat!(
+        r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":""#,
+        refusal!(),
+        r#""}}"#
+    );
+    const REFUSED_BY_GEMINI: &str = concat!(r#"{"decision":"deny","reason":""#, refusal!(), r#""}"#);
+    const REFUSED_BY_OPENCODE: &str = concat!(r#"{"deny":""#, refusal!(), r#""}"#);
+    const REFUSED_BY_CURSOR: &str = concat!(
+        r#"{"permission":"deny","user_message":""#,
+        refusal!(),
+        r#"","agent_message":""#,
+        refusal!(),
+        r#""}"#
+    );
 }
 
 /// Prints beside the one that usually does, who holds the lock of standard output.

@@ -76,9 +76,10 @@ pub(crate) fn outlive_missing_pages() {
 fn give_up(words: &[u8]) {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
     let is_first = !IS_ENDING.swap(true, Ordering::SeqCst);
-    if is_hook() {
+    let mut words_of_ours = [0; 4096];
+    if let Some(door) = hook_door(&mut words_of_ours) {
         if is_first {
-            last_word::speak_without_memory();
+            last_word::speak_without_memory(door);
         }
         signal_hook::low_level::exit(0);
     }
@@ -94,18 +95,20 @@ fn say(words: &[u8]) {
     let _nobody_left_to_tell = own.map(std::fs::File::from).and_then(|mut own| own.write_all(words));
 }
 
-/// Was a hook asked for? The arguments may not have been read yet, so the system is asked.
-fn is_hook() -> bool {
+/// The door, where a hook was asked for. The arguments may not have been read yet, so the system is asked.
+fn hook_door(words: &mut [u8; 4096]) -> Option<&[u8]> {
     use rustix::fs::{Mode, OFlags};
     let opened = rustix::fs::open(c"/proc/self/cmdline", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    let mut words = [0; 4096];
     let count = opened.ok().and_then(|file| rustix::io::read(&file, &mut words[..]).ok()).unwrap_or(0);
     let mut words = words[..count].split(|byte| *byte == 0).skip(1);
+    let mut is_hook = false;
     loop {
-        match words.next() {
-            Some(b"--set" | b"--lang") => drop(words.next()),
-            Some(option) if option.starts_with(b"-") => {}
-            word => return word == Some(b"hook"),
+        match words.next()? {
+            b"--set" | b"--lang" => drop(words.next()),
+            option if option.starts_with(b"-") => {}
+            door if is_hook => return Some(door),
+            b"hook" => is_hook = true,
+            _ => return None,
         }
     }
 }

@@ -16,9 +16,10 @@ use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::editing::{Book, Ledger};
 use crate::exit::{CommandError, ExitStatus};
-use crate::last_word::LastWord;
+use crate::last_word::{LastWord, unseen};
 use crate::post::Post;
 use crate::provenance;
+use crate::settings::Protect;
 use crate::switch::{self, Switch};
 use crate::ui::Ui;
 
@@ -124,8 +125,14 @@ fn answer_one(
     door: Host,
     deadline: &Arc<Deadline>,
 ) -> Result<(), CommandError> {
+    if cellar.settings.vault().protect == Protect::Off {
+        unseen::is_seen();
+    }
     let mut payload = Vec::with_capacity(16 * 1024);
-    io::stdin().lock().take(PAYLOAD_MAX).read_to_end(&mut payload).map_err(CommandError::Input)?;
+    let mut input = io::stdin().lock().take(PAYLOAD_MAX);
+    input.by_ref().take(unseen::BEGINNING as u64).read_to_end(&mut payload).map_err(CommandError::Input)?;
+    unseen::begins(&payload);
+    input.read_to_end(&mut payload).map_err(CommandError::Input)?;
     let letter = match hook::read(door, &payload) {
         Ok(letter) => letter,
         Err(error) => {

@@ -30,7 +30,7 @@ use crate::breaker::Breaker;
 use crate::cellar::{self, Cellar};
 use crate::deadline::Deadline;
 use crate::desk::{self, Desk};
-use crate::last_word::LastWord;
+use crate::last_word::{LastWord, unseen};
 use crate::safe::Safe;
 use crate::settings::HookSettings;
 use crate::{knowledge, regular_file, whereabouts};
@@ -131,8 +131,9 @@ impl<'a> Post<'a> {
                 // Its words are looked at first: what comes next may take longer than a hook has, and silence lets it run.
                 let is_live = now.abs_diff(who.at) < LIVE_MS;
                 let risk = if is_live { self.risk_of(letter, call) } else { None };
-                if risk.is_some() {
-                    self.take_time_to_save();
+                match &risk {
+                    Some(_) => self.take_time_to_save(),
+                    None => unseen::is_seen(),
                 }
                 let mut asked = self.desk.asked(who, key, call, *new_user_turn);
                 asked.attended = self.is_attended(letter);

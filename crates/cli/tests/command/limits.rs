@@ -140,6 +140,46 @@ fn where_no_thread_can_be_started_it_is_said_in_words() {
     is_silent(&run(&["hook", "claude"]), "hook claude");
 }
 
+/// Memory may run out at any moment: before the payload is read, while it is read, or while files are saved.
+#[test]
+fn without_memory_no_risky_command_runs_unprotected_in_silence() {
+    if !has_prlimit() {
+        return;
+    }
+    let size = fs::metadata(env!("CARGO_BIN_EXE_unstuck")).unwrap().len();
+    let fill = "x".repeat(24_000_000);
+    let payload = |agent: &str, world: &World| {
+        let cwd = world.path("").display().to_string();
+        let (before, shell) = match agent {
+            "gemini" => ("BeforeTool", "run_shell_command"),
+            "qwen" => ("PreToolUse", "run_shell_command"),
+            "opencode" => ("tool.execute.before", "bash"),
+            "cursor" => ("preToolUse", "Shell"),
+            _ => ("PreToolUse", "Bash"),
+        };
+        let command = r#"{"command":"rm -r src"}"#;
+        format!(
+            r#"{{"session_id":"s","conversation_id":"s","sessionID":"s","cwd":"{cwd}","hook_event_name":"{before}","tool_name":"{shell}","tool":"{shell}","tool_use_id":"t","callID":"t","fill":"{fill}","tool_input":{command},"args":{command}}}"#
+        )
+    };
+    for agent in ["claude", "codex", "copilot", "gemini", "qwen", "opencode", "cursor"] {
+        let mut answered = 0;
+        for step in 0..12 {
+            let world = World::empty().with("src/main.rs", "fn main() {}");
+            let limit = format!("--as={}", size + step * 5_000_000);
+            let said = under(&world, &limit, &["hook", agent], &payload(agent, &world));
+            if said.exit == 139 || said.exit == 127 {
+                continue;
+            }
+            is_silent(&said, &limit);
+            let is_saved = world.run(&["snapshots"], "").stdout().contains("s1");
+            assert!(is_saved || !said.stdout().is_empty(), "{agent} {limit}: {said}");
+            answered += usize::from(!is_saved);
+        }
+        assert!(answered > 0, "{agent}");
+    }
+}
+
 #[test]
 fn without_memory_a_hook_is_silent_and_a_command_says_so() {
     if !has_prlimit() {
