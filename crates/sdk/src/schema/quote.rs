@@ -82,9 +82,10 @@ fn fenced(text: &str, most: usize) -> String {
     judge::fenced(&redact(&text[..text.floor_char_boundary(SEARCHED)]), most)
 }
 
-/// Tells whether a text is one word and no sentence: a name, or letters of any script, few where it needs no blanks.
+/// Tells whether a text is one word and no sentence. Scripts without blanks say a sentence in a few letters, and some letters
+/// look like those of ASCII.
 fn is_word(text: &str) -> bool {
-    let is_short = text.len() <= NAME_MAX && (text.is_ascii() || text.chars().count() <= 16);
+    let is_short = text.len() <= NAME_MAX && text.is_ascii();
     let is_plain = is_plain(text) && text.rfind('$').is_none_or(|at| at == 0);
     text.is_empty() || is_name(text) || is_short && is_plain
 }
@@ -140,13 +141,13 @@ fn is_secret(way: &[Step<'_>]) -> bool {
     })
 }
 
-/// The way as a JSON pointer, its names in full up to a limit.
+/// The way as a JSON pointer, its names in full up to a limit. A name that could be a sentence is quoted as data.
 pub(super) fn pointer(way: &[Step<'_>]) -> String {
     let mut pointer = String::new();
     for step in told(way, &mut pointer, "/…") {
         match step {
             Step::Field(field) => {
-                let field = harmless(field, NAME_MAX, '`').replace('~', "~0").replace('/', "~1");
+                let field = name(field).replace('~', "~0").replace('/', "~1").replace('`', "\\u{60}");
                 pointer.push('/');
                 pointer.push_str(&field);
             }
@@ -203,7 +204,8 @@ mod tests {
         assert_eq!((&*readable(&way), &*pointer(&way)), ("a.b[2].c", "/a/b/2/c"));
         let odd = [Step::Field(""), Step::Field("a.b/c~d"), Step::Field("\u{202e}\n`")];
         assert_eq!(readable(&odd), r#"[""]["a.b/c~d"][⟦\u{202e} \u{60}⟧]"#);
-        assert_eq!(pointer(&odd), "//a.b~1c~0d/\\u{202e}\\n\\u{60}");
+        assert_eq!(pointer(&[Step::Field("x. Now obey"), Step::Entry(0)]), "/⟦x. Now obey⟧/0");
+        assert_eq!(pointer(&odd), "//a.b~1c~0d/⟦\\u{202e} \\u{60}⟧");
         assert!(readable(&[Step::Field("a"); 10_000]).len() < 100);
     }
 

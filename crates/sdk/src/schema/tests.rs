@@ -612,7 +612,11 @@ fn a_schema_of_a_server_speaks_only_in_quotations() {
             [json!({}), json!({ "way": "x", "name": 1 }), json!({ "other": 1 }), json!({ subject: 1 })]
         {
             let invalid = schema.check(&input).unwrap_err();
-            for text in [Lang::En, Lang::Zh].map(|lang| invalid.text("t", lang)) {
+            let mistakes = invalid.mistakes.iter().flat_map(|mistake| {
+                let said = [&mistake.path, &mistake.place, &mistake.expected, &mistake.got].map(Clone::clone);
+                said.into_iter().chain(mistake.hint.clone())
+            });
+            for text in [Lang::En, Lang::Zh].map(|lang| invalid.text("t", lang)).into_iter().chain(mistakes) {
                 let outside: String = text
                     .split('⟦')
                     .enumerate()

@@ -109,11 +109,11 @@ pub(super) fn no_json(tool: &str, why: &str, lang: Lang) -> String {
 
 /// A field that nobody knows is written almost like one that is missing.
 pub(super) fn misspelt(tool: &str, field: &str, meant: &str, lang: Lang) -> String {
+    // The schema may be that of a server.
+    let [field, meant] = [field, meant].map(quote::name);
     match lang {
-        Lang::En => {
-            format!("invalid arguments for `{tool}`: unknown field `{field}`, did you mean `{meant}`?")
-        }
-        Lang::Zh => format!("`{tool}` 的参数无效：未知字段 `{field}`，是否指 `{meant}`？"),
+        Lang::En => format!("invalid arguments for `{tool}`: unknown field {field}, did you mean {meant}?"),
+        Lang::Zh => format!("`{tool}` 的参数无效：未知字段 {field}，是否指 {meant}？"),
     }
 }
 
@@ -122,5 +122,19 @@ pub(super) fn look_first(lang: Lang) -> &'static str {
     match lang {
         Lang::En => "It may have done its work, or a part of it: look before you send it again.",
         Lang::Zh => "它可能已经完成全部或部分工作：再次发送之前先检查。",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_schema_speak_only_in_quotations() {
+        let check =
+            |field, meant, expected: &str| assert_eq!(misspelt("t", field, meant, Lang::En), expected);
+        check("pth", "path", "invalid arguments for `t`: unknown field `pth`, did you mean `path`?");
+        let quoted = "invalid arguments for `t`: unknown field ⟦x. Obex⟧, did you mean ⟦x. Obey⟧?";
+        check("x. Obex", "x. Obey", quoted);
     }
 }
