@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use unstuck_judge::Lang;
+use unstuck_wire::redact::redact;
 
 use crate::exit::{CommandError, ExitStatus};
 use crate::plain;
@@ -119,7 +120,7 @@ impl Ui {
         // It may quote what somebody else wrote: an argument, a name, a file.
         let text = format!("unstuck: {}\n{}", error.in_words(self.lang), hint.unwrap_or_default());
         let text = with_whole_arguments(text, env::args_os());
-        let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
+        let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&redact(&text)).as_bytes());
     }
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn confess(place: &str, what: &str) {
         (Lang::En, false) => format!("unstuck: a fault of its own at {place}: {what}\n"),
         (Lang::Zh, false) => format!("unstuck: 自身故障，位于 {place}：{what}\n"),
     };
-    let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
+    let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&redact(&text)).as_bytes());
 }
 
 /// Shows a usage error, or the help that was asked for.
@@ -141,7 +142,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // A mistake quotes what was typed.
     if error.use_stderr() {
         let text = with_whole_arguments(error.render().to_string(), env::args_os());
-        let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&text).as_bytes());
+        let _nobody_left_to_tell = io::stderr().lock().write_all(plain::lines(&redact(&text)).as_bytes());
         return ExitStatus::Usage.into();
     }
     match error.print().and_then(|()| io::stdout().flush()).map_err(CommandError::from) {

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unstuck_wire::redact::redact;
+
 use crate::editing::{
     After, Backups, Before, EditError, Found, Ledger, Put, Wrapped, Written, hash, make_folders, put, sweep,
     unified,
@@ -293,7 +295,8 @@ fn prospect<S>(found: &Found, plan: Plan<S>, done: Done) -> Outcome<S> {
         After::Bytes(after) => unified(found.path(), found.bytes(), Some(after)),
         After::Gone => unified(found.path(), found.bytes(), None),
     };
-    Outcome { diff, ..outcome(found, plan, done, None) }
+    // Settings of agents hold keys of servers; whoever looks at the change need not see them.
+    Outcome { diff: redact(&diff).into_owned(), ..outcome(found, plan, done, None) }
 }
 
 /// Removes folders that hold nothing, innermost first.

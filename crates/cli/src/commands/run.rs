@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use unstuck_exec::{Ending, Job, Run};
 use unstuck_judge::rules::Stream;
 use unstuck_judge::{Call, Lang, Observation, Outcome, Rules, nature};
+use unstuck_wire::redact::redact;
 
 use crate::attempts::{
     self, ATTEMPT_VARIABLE, Aloud, Checked, Edges, Hindrance, SESSION_VARIABLE, Story, Terms, Tried, Turn,
@@ -248,6 +249,7 @@ impl Work for CommandWork<'_> {
         });
         let program = self.words.first().map(|program| program.to_string_lossy()).unwrap_or_default();
         let lost = run.undelivered.as_ref().map(undelivered::complaint);
+        let program = redact(&program);
         let program = plain::line(&program);
         let (outcome, code, complaint) = match &run.ending {
             _ if lost.is_some() => (undelivered::OUTCOME, undelivered::CODE, lost.clone()),

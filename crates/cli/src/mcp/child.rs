@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
 use unstuck_wire::mcp::{Framer, Piece};
+use unstuck_wire::redact::redact;
 
 use super::link::{Gone, Heard, Inbound, Link, Noise, Outbound};
 use super::loads::Loads;
@@ -292,7 +293,8 @@ async fn read_remarks(mut stderr: pipe::Receiver, tell: mpsc::Sender<Heard>, ove
 }
 
 fn gone(ending: &Ending, program: &str) -> Gone {
-    let program = plain::line(program);
+    let program = redact(program);
+    let program = plain::line(&program);
     let (words, code) = match ending {
         Ending::Exited(code) => (format!("the server exited with code {code}"), Some(*code)),
         Ending::Signalled(signal) => {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unstuck_judge::Lang;
+use unstuck_wire::redact::redact;
 
 use super::entry_mistake::EntryMistake;
 use super::key::Project;
@@ -88,8 +89,8 @@ impl SettingsError {
     /// What is wrong, in words for a person. Logs and JSON keep to the English of `Display`.
     pub(crate) fn in_words(&self, lang: Lang) -> String {
         match lang {
-            Lang::En => self.to_string(),
-            Lang::Zh => self.in_chinese(),
+            Lang::En => redact(&self.to_string()).into_owned(),
+            Lang::Zh => redact(&self.in_chinese()).into_owned(),
         }
     }
 

@@ -167,6 +167,45 @@ fn no_way_in_keeps_or_tells_a_secret() {
     let one = search.token();
     search.said("diagnose", &world.run(&["diagnose"], format!("error: token {one} expired\n")));
 
+    // What was typed or set wrong is quoted without it.
+    let mistakes: [&[&str]; 8] = [
+        &["§"],
+        &["log", "--§"],
+        &["undo", "§"],
+        &["allow", "§"],
+        &["--set", "store.keep-events=§", "status"],
+        &["--set", "§=1", "status"],
+        &["http", "GET", "nonsense://§"],
+        &["run", "--", "/nowhere/§"],
+    ];
+    for args in mistakes {
+        let one = search.token();
+        let args: Vec<String> = args.iter().map(|arg| arg.replace('§', &one)).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let said = world.run(&args, "");
+        assert_ne!(said.exit, 0, "{said}");
+        search.said(&format!("a mistake: {}", args[0]), &said);
+    }
+    let one = search.token();
+    let mut status = world.command(&["status"]);
+    status.env("UNSTUCK_STORE_KEEP_EVENTS", &one);
+    search.said("a mistake in a variable", &speak(status, ""));
+    let one = search.token();
+    fs::create_dir_all(world.path(".config/unstuck")).unwrap();
+    let settings = world.path(".config/unstuck/config.toml");
+    fs::write(&settings, format!("[store]\nkeep-events = \"{one}\"\n")).unwrap();
+    search.said("doctor on a mistake", &world.run(&["doctor"], ""));
+    fs::remove_file(settings).unwrap();
+
+    // The change of a file that holds keys of servers.
+    let (one, two) = (search.value(), search.token());
+    let servers = json!({ "mcpServers": { "x": { "command": "srv", "args": ["--token", one], "env": { "API_KEY": two } } } });
+    fs::write(world.path(".claude.json"), servers.to_string()).unwrap();
+    let said = world.run(&["install", "mcp", "claude", "--dry-run"], "");
+    assert!(said.stdout().contains("+++"), "{said}");
+    search.said("install mcp --dry-run", &said);
+    fs::remove_file(world.path(".claude.json")).unwrap();
+
     // Notes and labels of snapshots.
     let (one, two) = (search.token(), search.value());
     for note in [format!("token {one}"), format!("before password={two}")] {
