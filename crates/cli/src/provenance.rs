@@ -38,6 +38,30 @@ pub(crate) fn of_hook(door: Host, sender: Host) -> Source {
     }
 }
 
+/// How the work of a command came to be known. An agent's shell can put programs of its own in the place of those that a line
+/// names, and `unstuck record` is told what somebody else ran.
+pub(crate) fn of_work(door: &str) -> Source {
+    match door != "record" && !person::is_an_agent() && agent_above().is_none() {
+        true => Source::Ran,
+        false => Source::Told,
+    }
+}
+
+/// How the calls of a server came to be known. What an agent's shell starts may be a client and a server of its own.
+pub(crate) fn of_proxy() -> Source {
+    let is_started = || is_started_by_shell(process::parent()?, &process::look);
+    match reads_a_file() || is_started().unwrap_or(false) {
+        true => Source::Told,
+        false => Source::Ran,
+    }
+}
+
+/// Does anything stand between a process and the agent above it?
+fn is_started_by_shell(parent: u32, look: &dyn Fn(u32) -> Option<Process>) -> Option<bool> {
+    let mut above = above(parent, look);
+    Some(agent_named(&above.next()?).is_none() && above.any(|above| agent_named(&above).is_some()))
+}
+
 /// Agents write to a pipe.
 fn reads_a_file() -> bool {
     fs::metadata("/dev/stdin").is_ok_and(|about| about.is_file())
@@ -245,6 +269,23 @@ mod tests {
         );
         check(Host::Claude, &[hook, ("claude", "claude"), ("claude-desktop", "/opt/claude-desktop")], true);
         check(Host::Opencode, &[("opencode", "opencode -c x"), shell, ("opencode", "opencode")], false);
+    }
+
+    #[test]
+    fn a_server_that_a_shell_of_an_agent_started_is_not_watched() {
+        let check = |chain: &[(&str, &str)], expected: bool| {
+            let look = |pid: u32| {
+                let (name, line) = chain.get(pid as usize - 1)?;
+                Some(Process { parent: pid + 1, name: (*name).to_owned(), line: (*line).to_owned() })
+            };
+            assert_eq!(is_started_by_shell(1, &look).unwrap_or(false), expected, "{chain:?}");
+        };
+        let (claude, shell) = (("claude", "claude"), ("bash", "bash -c eval x"));
+        check(&[claude, shell], false);
+        check(&[("code", "code"), ("init", "init")], false);
+        check(&[shell, ("sshd", "sshd")], false);
+        check(&[shell, claude], true);
+        check(&[("python3", "python3 client.py"), shell, claude, shell], true);
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub struct Store {
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) door: &'static str,
     pub(crate) waits: bool,
+    pub(crate) is_watched: bool,
     pub(crate) unseen: Option<Unseen>,
 }
 
@@ -61,6 +62,7 @@ impl Store {
             variables: Vec::new(),
             door: "sdk",
             waits: true,
+            is_watched: true,
             unseen: None,
         }
     }
@@ -114,6 +116,12 @@ impl Store {
     /// for, calls wait for a place; nothing is dropped as long as the store moves on.
     pub fn without_waiting(self) -> Store {
         Store { waits: false, ..self }
+    }
+
+    /// Anybody may have made up what these calls say of themselves: lessons made of them are told to nobody before they helped
+    /// where somebody watched, or a person approved them.
+    pub fn unwatched(self) -> Store {
+        Store { is_watched: false, ..self }
     }
 
     /// Asked before a call is refused: has something that it depends on changed since a moment, behind the back of the toolbox? Then it

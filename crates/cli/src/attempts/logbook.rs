@@ -6,7 +6,7 @@ use std::env;
 use unstuck_exec::alive;
 use unstuck_judge::ladder::Round;
 use unstuck_judge::{Call, Lang, Rules};
-use unstuck_store::{Entry, Hears, Kept, NAME_MAX, Retry, Retrying, Series, Source, Who};
+use unstuck_store::{Entry, Hears, Kept, NAME_MAX, Retry, Retrying, Series, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::report::Report;
 use unstuck_wire::time;
@@ -14,7 +14,7 @@ use unstuck_wire::time;
 use super::{Terms, Tried};
 use crate::cellar::{self, Cellar};
 use crate::desk::{self, Desk, Ours};
-use crate::whereabouts;
+use crate::{provenance, whereabouts};
 
 /// The longest folder name that is kept.
 const FOLDER_MAX: usize = 1024;
@@ -54,7 +54,7 @@ impl<'a> Logbook<'a> {
             cwd: cleaner.line(&folder, FOLDER_MAX),
             place: whereabouts::place(&folder, cellar.home(), cleaner),
             owner: cleaner.line(&alive::owner(std::process::id()), 64),
-            source: Source::Ran,
+            source: provenance::of_work(terms.door),
             hears: Hears::Memory,
             round: Round::Unsaid,
             at: 0,

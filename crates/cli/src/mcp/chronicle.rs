@@ -6,7 +6,7 @@ use std::env;
 use unstuck_exec::alive;
 use unstuck_judge::Lang;
 use unstuck_judge::ladder::Round;
-use unstuck_store::{Entry, Hears, NAME_MAX, OfferedTool, ServerNote, ServerWhat, Source, ToolChanges, Who};
+use unstuck_store::{Entry, Hears, NAME_MAX, OfferedTool, ServerNote, ServerWhat, ToolChanges, Who};
 use unstuck_wire::clean::{Clean, Cleaner};
 use unstuck_wire::time;
 
@@ -14,7 +14,7 @@ use super::notes::Happened;
 use super::proxy::Terms;
 use crate::cellar::{self, Cellar};
 use crate::exit::CommandError;
-use crate::whereabouts;
+use crate::{provenance, whereabouts};
 
 /// The longest folder name that is kept.
 const FOLDER_MAX: usize = 1024;
@@ -51,7 +51,7 @@ impl<'a> Chronicle<'a> {
             cwd: cleaner.line(&folder, FOLDER_MAX),
             place: whereabouts::place(&folder, cellar.home(), cleaner),
             owner: cleaner.line(&alive::owner(std::process::id()), 64),
-            source: Source::Ran,
+            source: provenance::of_proxy(),
             hears: Hears::Memory,
             round: Round::Unsaid,
             at: 0,

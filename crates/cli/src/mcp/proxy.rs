@@ -16,6 +16,7 @@ use unstuck::{
     Annotations, BuildError, CallInfo, CancellationToken, Hook, Lang, Mode, Moment, Next, Policy, Preset,
     Store, ToolCall, Toolbox,
 };
+use unstuck_store::Source;
 use unstuck_wire::mcp::{self, ErrorCode, Glimpse, Id, Piece};
 
 use super::answer::{self, Manner};
@@ -31,6 +32,7 @@ use super::outlet::Outlet;
 use super::owed::Owed;
 use super::supervisor::{Doubts, Supervisor, Way};
 use super::switchboard::{Delivery, Heeded, Presence, Switchboard};
+use crate::provenance;
 
 /// Whoever is asked at the same time gets through: the server itself decides how much it does at once.
 const AT_ONCE: usize = 1_000_000;
@@ -283,6 +285,9 @@ impl Proxy {
             let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
             let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
             let mut store = Store::at(&remembers.path).door("mcp").variables(variables).without_waiting();
+            if provenance::of_proxy() != Source::Ran {
+                store = store.unwatched();
+            }
             if let Some(folder) = &remembers.folder {
                 store = store.folder(folder);
             }

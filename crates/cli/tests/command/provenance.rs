@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -254,6 +254,38 @@ fn what_a_shell_of_the_agent_writes_to_its_hook_teaches_nothing_that_is_told() {
         }
     };
     is_told_only_after_it_helped_or_was_approved(&teach, "told");
+}
+
+#[test]
+fn what_an_agent_records_or_runs_itself_teaches_nothing_that_is_told() {
+    let recorded = |world: &World| {
+        for (command, error) in [("make", NO_HEADER), (FIX, ""), ("make", "")] {
+            let code = if error.is_empty() { 0 } else { 2 };
+            let line =
+                format!("--session s --action a --command '{command}' --exit-code {code} --duration-ms 3");
+            in_agent(world, &format!("% record {line}"), error);
+        }
+    };
+    is_told_only_after_it_helped_or_was_approved(&recorded, "told");
+    // Programs of its own stand in the place of those that the lines name.
+    let ran = |world: &World| {
+        let fails = format!("test -e done || {{ echo '{NO_HEADER}' >&2; exit 2; }}");
+        fs::create_dir(world.path("app/fake")).unwrap();
+        for (program, script) in [("make", &*fails), ("sudo", "touch done")] {
+            let path = world.path(&format!("app/fake/{program}"));
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for command in ["make", FIX, "make"] {
+            in_agent(
+                world,
+                &format!("PATH=$PWD/fake:$PATH; export PATH\n% run --session s -- {command}"),
+                "",
+            );
+        }
+        fs::remove_dir_all(world.path("app/fake")).unwrap();
+    };
+    is_told_only_after_it_helped_or_was_approved(&ran, "told");
 }
 
 #[test]
