@@ -20,7 +20,13 @@ pub struct Root {
 impl Root {
     /// Makes the folder if it is not there, and checks that nobody else can read or replace what is in it.
     pub fn open(path: &Path, believed: Option<Filesystem>) -> Result<Root, StoreError> {
-        make_folder(path)?;
+        if let Err(error) = make_folder(path) {
+            // What stands in its place says more.
+            if fs::symlink_metadata(path).is_ok() {
+                check_folder(path)?;
+            }
+            return Err(error);
+        }
         Root::checked(path, believed)
     }
 

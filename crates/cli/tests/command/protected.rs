@@ -337,7 +337,7 @@ fn a_safe_that_is_damaged_is_our_fault_and_stops_nobody() {
 }
 
 /// What can stand where the state folder belongs.
-const UNUSABLE: [&str; 5] = ["a link", "of another", "a file", "read-only", "nowhere"];
+const UNUSABLE: [&str; 6] = ["a link", "a link to nothing", "of another", "a file", "read-only", "nowhere"];
 
 /// Makes the state folder unusable; `false` where this machine cannot.
 fn spoil(world: &World, how: &str) -> bool {
@@ -348,6 +348,7 @@ fn spoil(world: &World, how: &str) -> bool {
             fs::create_dir(world.path("elsewhere")).unwrap();
             std::os::unix::fs::symlink(world.path("elsewhere"), &state).unwrap();
         }
+        "a link to nothing" => std::os::unix::fs::symlink(world.path("nothing"), &state).unwrap(),
         "a file" => fs::write(&state, "").unwrap(),
         "of another" => {
             fs::create_dir(&state).unwrap();
@@ -388,7 +389,8 @@ fn where_nothing_can_be_recorded_a_risky_call_is_refused_or_the_model_is_told_at
                 };
                 assert_eq!((said.stderr(), said.exit), ("", 0), "{agent}, {how}: {said}");
                 assert!(said.stdout().contains("could not be saved"), "{agent}, {how}, {mode}: {said}");
-                if mode == "enforce" && ["a link", "of another"].contains(&how) {
+                if mode == "enforce" && ["a link", "a link to nothing", "of another", "a file"].contains(&how)
+                {
                     assert!(is_refused(&said), "{agent}, {how}: {said}");
                 }
             }
