@@ -82,10 +82,9 @@ fn sign_here() -> Option<AgentSign> {
     AGENTS_VARIABLES.into_iter().find(is_set).map(AgentSign::Variable)
 }
 
-/// Looks at the processes above us, whatever shells, `env` or `sudo` stand between. Under `cargo`, we are being built or tested.
+/// Looks at the processes above us, whatever shells, `env` or `sudo` stand between.
 fn sign_above() -> Option<AgentSign> {
     provenance::above(process::parent()?, &process::look)
-        .take_while(|(_, above)| !above.name.starts_with("cargo"))
         .find_map(|(pid, above)| {
             let variable = process::variable_of(pid, &AGENTS_VARIABLES).map(AgentSign::VariableAbove);
             variable.or_else(|| provenance::agent_named(&above).map(AgentSign::Program))

@@ -115,8 +115,10 @@ pub(crate) fn above(
     look: &dyn Fn(u32) -> Option<Process>,
 ) -> impl Iterator<Item = (u32, Process)> + use<'_> {
     let mut next = first;
+    // What is being built and tested may be so by an agent.
+    let is_test = |found: &Process| cfg!(debug_assertions) && found.name.starts_with("cargo");
     std::iter::from_fn(move || {
-        let (number, found) = (next, look(next)?);
+        let (number, found) = (next, look(next).filter(|found| !is_test(found))?);
         next = found.parent;
         Some((number, found))
     })

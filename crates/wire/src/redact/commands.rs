@@ -305,12 +305,19 @@ xcrun altool";
 
 /// Whether the command that `line` ends in is given a secret.
 pub(super) fn is_given_secret(line: &[u8]) -> bool {
-    is_here_text(line)
-        || is_login_option(line)
-        || GIVEN_SECRETS.lines().any(|command| {
-            memchr::memmem::rfind(line, command.as_bytes())
-                .is_some_and(|at| is_one_command(&line[at + command.len()..]))
+    is_here_text(line) || is_login_option(line) || names_given_secret(line)
+}
+
+/// Whether one of the commands that are given secrets stands in a line, and nothing but its own words behind it.
+fn names_given_secret(line: &[u8]) -> bool {
+    let is_letter = |at: usize| line[at].is_ascii_alphanumeric();
+    let begins: Vec<usize> =
+        (0..line.len()).filter(|at| *at == 0 || !is_letter(*at) || !is_letter(*at - 1)).collect();
+    GIVEN_SECRETS.lines().map(str::as_bytes).any(|command| {
+        begins.iter().map(|at| &line[*at..]).any(|rest| {
+            rest.first() == command.first() && rest.strip_prefix(command).is_some_and(is_one_command)
         })
+    })
 }
 
 /// `<<< value`, and `--password-file <(echo value)`: nothing else that looks made by a machine is given so.
