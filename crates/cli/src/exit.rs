@@ -87,11 +87,11 @@ pub(crate) enum CommandError {
     NoWayToResume { agent: String },
     #[error("no session is called {}", quote::bare(name))]
     NoSuchSession { name: String, nearest: Option<String> },
-    #[error("no call and no problem is called {asked}")]
+    #[error("no call and no problem is called {}", quote::bare(asked))]
     NothingCalled { asked: String },
-    #[error("no problem is called {asked}")]
+    #[error("no problem is called {}", quote::bare(asked))]
     NoSuchProblem { asked: String },
-    #[error("no lesson is called {asked}")]
+    #[error("no lesson is called {}", quote::bare(asked))]
     NoSuchLesson { asked: String },
     #[error("what helped cannot be read any more in L{id}")]
     UnreadableLesson { id: i64 },
@@ -105,9 +105,9 @@ pub(crate) enum CommandError {
     NoDraft(String),
     #[error("{asked} is too short for the name of a problem")]
     TooShort { asked: String, least: usize },
-    #[error("{asked} may mean one of several:\n  {}{}", candidates.join("\n  "), and_more(*more))]
+    #[error("{} may mean one of several:\n  {}{}", quote::bare(asked), candidates.join("\n  "), and_more(*more))]
     Ambiguous { asked: String, among: Among, candidates: Vec<String>, more: usize },
-    #[error("could not read {path}: {source}")]
+    #[error("could not read {}: {source}", quote::bare(&path.to_string_lossy()))]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("could not read standard input: {0}")]
     Input(io::Error),
@@ -171,9 +171,9 @@ pub(crate) enum CommandError {
     UndoneAsFarAsKept { per_target: usize },
     #[error("{id} was taken by hand: there is no call behind it to undo")]
     NoCallBehind { id: SnapshotId },
-    #[error("{} is neither in {id} nor there now", path.display())]
+    #[error("{} is neither in {id} nor there now", quote::bare(&path.to_string_lossy()))]
     NeitherThenNorNow { id: SnapshotId, path: PathBuf },
-    #[error("{id} holds no file at {}", path.display())]
+    #[error("{id} holds no file at {}", quote::bare(&path.to_string_lossy()))]
     NoFileHeld { id: SnapshotId, path: PathBuf },
     #[error("{id} was undone already: what was there before is in {by}")]
     AlreadyUndone { id: SnapshotId, by: SnapshotId },
@@ -211,7 +211,12 @@ impl fmt::Display for NoPlace {
 /// What the safe says, with what the system said to it.
 fn vault_error(error: &VaultError) -> String {
     match error {
-        VaultError::Io { source, .. } => format!("{error}: {source}"),
+        VaultError::Io { deed, path, source } => {
+            format!("could not {deed} {}: {source}", quote::bare(&path.to_string_lossy()))
+        }
+        VaultError::TooWide { path } => {
+            format!("{} is too much to take as a whole", quote::bare(&path.to_string_lossy()))
+        }
         error => error.to_string(),
     }
 }

@@ -1,11 +1,11 @@
 //! Finds the session somebody means: by its name, or by enough of its beginning.
 
+use unstuck_judge::quote;
 use unstuck_store::{NAME_MAX, Store, StoreError, StoredSession};
 use unstuck_wire::clean::Cleaner;
 
 use crate::exit::{Among, CommandError};
 use crate::nearest::nearest;
-use crate::plain;
 
 /// How many sessions are compared with a name that nobody has.
 const COMPARED: u32 = 1000;
@@ -31,7 +31,8 @@ pub(crate) fn find_session(
         1 => Ok(like.remove(0)),
         all => {
             let listed = like.iter().take(LISTED);
-            let candidates: Vec<String> = listed.map(|session| plain::short(&session.name, 80)).collect();
+            let candidates: Vec<String> =
+                listed.map(|session| quote::bare(&session.name).into_owned()).collect();
             let more = all - candidates.len();
             Err(CommandError::Ambiguous { asked: asked.to_owned(), among: Among::Sessions, candidates, more })
         }

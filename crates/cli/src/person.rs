@@ -84,11 +84,10 @@ fn sign_here() -> Option<AgentSign> {
 
 /// Looks at the processes above us, whatever shells, `env` or `sudo` stand between.
 fn sign_above() -> Option<AgentSign> {
-    provenance::above(process::parent()?, &process::look)
-        .find_map(|(pid, above)| {
-            let variable = process::variable_of(pid, &AGENTS_VARIABLES).map(AgentSign::VariableAbove);
-            variable.or_else(|| provenance::agent_named(&above).map(AgentSign::Program))
-        })
+    provenance::above(process::parent()?, &process::look).find_map(|(pid, above)| {
+        let variable = process::variable_of(pid, &AGENTS_VARIABLES).map(AgentSign::VariableAbove);
+        variable.or_else(|| provenance::agent_named(&above).map(AgentSign::Program))
+    })
 }
 
 /// Fails where an agent started us, whatever was given; and where nobody sits at a terminal and `--yes` was not given.

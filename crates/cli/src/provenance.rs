@@ -41,7 +41,7 @@ pub(crate) fn of_hook(door: Host, sender: Host) -> Source {
 /// How the work of a command came to be known. An agent's shell can put programs of its own in the place of those that a line
 /// names, and `unstuck record` is told what somebody else ran.
 pub(crate) fn of_work(door: &str) -> Source {
-    match door != "record" && !person::is_an_agent() && agent_above().is_none() {
+    match door != "record" && person::must_not_be_an_agent().is_ok() {
         true => Source::Ran,
         false => Source::Told,
     }
@@ -58,8 +58,8 @@ pub(crate) fn of_proxy() -> Source {
 
 /// Does anything stand between a process and the agent above it?
 fn is_started_by_shell(parent: u32, look: &dyn Fn(u32) -> Option<Process>) -> Option<bool> {
-    let mut above = above(parent, look);
-    Some(agent_named(&above.next()?).is_none() && above.any(|above| agent_named(&above).is_some()))
+    let mut agents = above(parent, look).map(|(_, above)| agent_named(&above));
+    Some(agents.next()?.is_none() && agents.any(|agent| agent.is_some()))
 }
 
 /// Agents write to a pipe.

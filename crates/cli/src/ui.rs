@@ -159,7 +159,9 @@ fn with_whole_arguments(text: String, arguments: impl Iterator<Item = OsString>)
     let breaks = |argument: &String| argument.trim_end().contains(['\n', '\r']);
     let values = |argument: String| {
         let value = argument.split_once('=').map(|(_, value)| value.to_owned());
-        [Some(argument), value].into_iter().flatten().filter(breaks)
+        let whole = [Some(argument), value].into_iter().flatten();
+        // It may be quoted without the blanks around it.
+        whole.flat_map(|value| [value.trim().to_owned(), value]).filter(breaks)
     };
     let arguments = arguments.filter_map(|argument| argument.into_string().ok()).flat_map(values);
     arguments.fold(text, |text, argument| text.replace(&*argument, &plain::line(&argument)))

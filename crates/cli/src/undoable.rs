@@ -1,14 +1,14 @@
 //! Which snapshot somebody means who wants something undone or redone. Nothing is changed here.
 
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_store::StoreError;
 use unstuck_vault::{Origin, Snapshot, SnapshotId};
 
 use crate::attempts;
 use crate::cellar::Cellar;
 use crate::exit::{Among, CommandError};
+use crate::snapshot_page;
 use crate::whereabouts::Here;
-use crate::{plain, snapshot_page};
 
 /// How many candidates are listed.
 const LISTED: usize = 10;
@@ -94,7 +94,7 @@ impl Undoable {
             several => {
                 let listed = several.iter().take(LISTED);
                 let candidates: Vec<String> = listed
-                    .map(|one| format!("{}  {}", one.id, plain::short(key_of(one).unwrap_or_default(), 60)))
+                    .map(|one| format!("{}  {}", one.id, quote::bare(key_of(one).unwrap_or_default())))
                     .collect();
                 let more = several.len() - candidates.len();
                 Err(CommandError::Ambiguous {
@@ -139,6 +139,8 @@ impl Undoable {
 fn told(snapshot: &Snapshot, lang: Lang) -> String {
     let (id, why) = (snapshot.id, snapshot_page::why(snapshot, lang));
     let first = snapshot.scopes.first().map(|scope| snapshot_page::shown(&scope.path)).unwrap_or_default();
+    // Both may hold words of others.
+    let (why, first) = (quote::call(&why, quote::LINE), quote::bare(&first));
     format!("{id} ({why}; {first}): `unstuck undo {id}`")
 }
 

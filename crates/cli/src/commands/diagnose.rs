@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use unstuck_exec::{Ending, Job};
 use unstuck_judge::rules::Stream;
-use unstuck_judge::{Call, Outcome, Rules};
+use unstuck_judge::{Call, Outcome, Rules, quote};
 use unstuck_wire::failure;
 use unstuck_wire::report::Report;
 
 use crate::exit::{CommandError, ExitStatus};
 use crate::ui::Ui;
-use crate::{explain, knowledge, lines, plain, ui, undelivered};
+use crate::{explain, knowledge, lines, ui, undelivered};
 
 /// Explain a failure: its cause, the line that shows it, whether to retry, and what to do
 ///
@@ -117,16 +117,16 @@ fn run_command(ui: &mut Ui, args: &DiagnoseArgs, rules: &Rules) -> Result<ExitSt
         }
         Ending::TimedOut => (Outcome::TimedOut, ExitStatus::Command(124)),
         Ending::NotFound => {
-            let said = format!("unstuck: {}: command not found", plain::line(&words[0]));
+            let said = format!("unstuck: {}: command not found", quote::bare(&words[0]));
             reading.feed(Stream::Stderr, said.as_bytes());
             (Outcome::Exited { code: 127 }, ExitStatus::Command(127))
         }
         Ending::NotExecutable(why) => {
-            reading.feed(Stream::Stderr, format!("unstuck: {}: {why}", plain::line(&words[0])).as_bytes());
+            reading.feed(Stream::Stderr, format!("unstuck: {}: {why}", quote::bare(&words[0])).as_bytes());
             (Outcome::Exited { code: 126 }, ExitStatus::Command(126))
         }
         Ending::NotTried(why) => {
-            let said = format!("unstuck: {}: could not be tried: {why}", words[0]);
+            let said = format!("unstuck: {}: could not be tried: {why}", quote::bare(&words[0]));
             reading.feed(Stream::Stderr, said.as_bytes());
             (Outcome::Exited { code: 125 }, ExitStatus::Failed)
         }

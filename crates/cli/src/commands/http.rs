@@ -205,7 +205,7 @@ fn quoted(text: Option<String>, lang: Lang) -> String {
         Lang::Zh => "应答",
     };
     let Some(text) = text else { return String::new() };
-    let lines: String = plain::lines(&text).lines().map(|line| format!("    {line}\n")).collect();
+    let lines: String = plain::lines(&text).lines().map(|line| format!("  > {line}\n")).collect();
     format!("  {label}\n{lines}")
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use unstuck_exec::{Ending, Job, Run};
 use unstuck_judge::rules::Stream;
-use unstuck_judge::{Call, Lang, Observation, Outcome, Rules, nature};
+use unstuck_judge::{Call, Lang, Observation, Outcome, Rules, nature, quote};
 use unstuck_wire::redact::redact;
 
 use crate::attempts::{
@@ -18,7 +18,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::protect::{ProtectArgs, Protection, RolledBack, Runs};
 use crate::settings::OutputSettings;
 use crate::ui::Ui;
-use crate::{knowledge, lines, plain, undelivered};
+use crate::{knowledge, lines, undelivered};
 
 /// What ends a command when a person or a supervisor asks for it: hang-up, interrupt, quit, terminate.
 const ENDING_SIGNALS: [i32; 4] = [1, 2, 3, 15];
@@ -250,7 +250,7 @@ impl Work for CommandWork<'_> {
         let program = self.words.first().map(|program| program.to_string_lossy()).unwrap_or_default();
         let lost = run.undelivered.as_ref().map(undelivered::complaint);
         let program = redact(&program);
-        let program = plain::line(&program);
+        let program = quote::bare(&program);
         let (outcome, code, complaint) = match &run.ending {
             _ if lost.is_some() => (undelivered::OUTCOME, undelivered::CODE, lost.clone()),
             Ending::Exited(code) => (Outcome::Exited { code: *code }, *code as u8, None),

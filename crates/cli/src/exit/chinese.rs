@@ -30,9 +30,9 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::NoWayToResume { agent } => format!("{agent} 无法继续会话：其设置没有说明方法"),
         CommandError::NoSuchAlert { name, .. } => format!("没有名为 {name} 的告警"),
         CommandError::NoSuchSession { name, .. } => format!("没有名为 {} 的会话", quote::bare(name)),
-        CommandError::NothingCalled { asked } => format!("没有名为 {asked} 的调用或问题"),
-        CommandError::NoSuchProblem { asked } => format!("没有名为 {asked} 的问题"),
-        CommandError::NoSuchLesson { asked } => format!("没有名为 {asked} 的经验"),
+        CommandError::NothingCalled { asked } => format!("没有名为 {} 的调用或问题", quote::bare(asked)),
+        CommandError::NoSuchProblem { asked } => format!("没有名为 {} 的问题", quote::bare(asked)),
+        CommandError::NoSuchLesson { asked } => format!("没有名为 {} 的经验", quote::bare(asked)),
         CommandError::UnreadableLesson { id } => format!("L{id} 的解决办法已无法读取"),
         CommandError::NoLessonLine { path, line, why } => {
             format!("{}:{line}：不是经验：{}；没有导入任何内容", path.display(), line_error(why))
@@ -46,9 +46,11 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::Ambiguous { asked, candidates, more, among: _ } => {
             let list = candidates.join("\n  ");
             let rest = if *more == 0 { String::new() } else { format!("\n  另有 {more} 个") };
-            format!("{asked} 可能指以下之一：\n  {list}{rest}")
+            format!("{} 可能指以下之一：\n  {list}{rest}", quote::bare(asked))
         }
-        CommandError::Unreadable { path, source } => format!("无法读取 {}：{source}", path.display()),
+        CommandError::Unreadable { path, source } => {
+            format!("无法读取 {}：{source}", quote::bare(&path.to_string_lossy()))
+        }
         CommandError::Input(source) => format!("无法读取标准输入：{source}"),
         CommandError::Output(source) => format!("无法写出：{source}"),
         CommandError::Store(error) => store_error(error),
@@ -87,10 +89,12 @@ pub(super) fn command_error(error: &CommandError) -> String {
         CommandError::UndoneAsFarAsKept { .. } => {
             "这里保留有快照的调用都已撤销，或没有改动任何内容".to_owned()
         }
-        CommandError::NoFileHeld { id, path } => format!("{id} 中 {} 处没有文件", path.display()),
+        CommandError::NoFileHeld { id, path } => {
+            format!("{id} 中 {} 处没有文件", quote::bare(&path.to_string_lossy()))
+        }
         CommandError::NoCallBehind { id } => format!("{id} 是手动创建的：没有可撤销的调用"),
         CommandError::NeitherThenNorNow { id, path } => {
-            format!("{id} 中没有 {}，现在也不存在", path.display())
+            format!("{id} 中没有 {}，现在也不存在", quote::bare(&path.to_string_lossy()))
         }
         CommandError::AlreadyUndone { id, by } => format!("{id} 已经撤销过：之前的状态在 {by} 中"),
         CommandError::NothingToRedo => "没有可重做的内容".to_owned(),
@@ -148,12 +152,14 @@ fn vault_error(error: &VaultError) -> String {
             format!("需要 {needed} 字节，而 {} 所在磁盘只有 {free} 字节可用", path.display())
         }
         VaultError::Stopped => "在完成之前被中止".to_owned(),
-        VaultError::TooWide { path } => format!("{} 太大，不能整体保存", path.display()),
+        VaultError::TooWide { path } => {
+            format!("{} 太大，不能整体保存", quote::bare(&path.to_string_lossy()))
+        }
         VaultError::NotConcluded { id } => format!("{id} 所属的调用结束时的状态没有记录下来"),
         VaultError::Away { path, .. } => format!("有一次恢复被中断，正在等待 {}", path.display()),
         VaultError::Damaged { path } => format!("{} 已损坏", path.display()),
         VaultError::Io { deed, path, source } => {
-            format!("操作 {} 时失败（{deed}）：{source}", path.display())
+            format!("操作 {} 时失败（{deed}）：{source}", quote::bare(&path.to_string_lossy()))
         }
     }
 }

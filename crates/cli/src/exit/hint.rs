@@ -1,6 +1,6 @@
 //! What to try after an error, in the language of the person who reads it. It never says again what went wrong.
 
-use unstuck_judge::{Kind, Lang};
+use unstuck_judge::{Kind, Lang, quote};
 use unstuck_store::StoreError;
 use unstuck_vault::VaultError;
 
@@ -316,8 +316,8 @@ impl CommandError {
 
 fn meant(lang: Lang, name: &str) -> String {
     match lang {
-        Lang::En => format!("did you mean {name}?"),
-        Lang::Zh => format!("您指的是 {name} 吗？"),
+        Lang::En => format!("did you mean {}?", quote::bare(name)),
+        Lang::Zh => format!("您指的是 {} 吗？", quote::bare(name)),
     }
 }
 

@@ -12,13 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use unstuck::CancellationToken;
 use unstuck_exec::{Ending, Job, Stop};
+use unstuck_judge::quote;
 use unstuck_wire::mcp::{Framer, Piece};
 use unstuck_wire::redact::redact;
 
 use super::link::{Gone, Heard, Inbound, Link, Noise, Outbound};
 use super::loads::Loads;
 use super::outlet::{FITS, can_write};
-use crate::plain;
 
 /// How long a server whose input has ended may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -294,7 +294,7 @@ async fn read_remarks(mut stderr: pipe::Receiver, tell: mpsc::Sender<Heard>, ove
 
 fn gone(ending: &Ending, program: &str) -> Gone {
     let program = redact(program);
-    let program = plain::line(&program);
+    let program = quote::bare(&program);
     let (words, code) = match ending {
         Ending::Exited(code) => (format!("the server exited with code {code}"), Some(*code)),
         Ending::Signalled(signal) => {

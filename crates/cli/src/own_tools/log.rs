@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck::schemars::JsonSchema;
 use unstuck::{Annotations, Failure, Session, Tool, ToolContext};
-use unstuck_judge::Lang;
+use unstuck_judge::{Lang, quote};
 use unstuck_store::{Bookmark, Channel, EventType, Store, StoredEvent, StoredSession, Wanted};
 use unstuck_wire::time;
 
@@ -271,7 +271,7 @@ fn in_json(event: &StoredEvent, lang: Lang) -> Value {
         "bookmark": event.seq.0,
         "at": time::iso(event.at),
         "event": &event.kind,
-        "session": &event.session,
+        "session": event.session.as_deref().map(quote::bare),
         "call": event.call,
         "text": quoted(&event_line::message(event, lang), TEXT),
     })

@@ -12,7 +12,7 @@ use unstuck_vault::Origin;
 
 use super::schema::schema;
 use super::workplace::Waiting;
-use super::{LONG, Workplace};
+use super::{LONG, Workplace, quote_paths};
 use crate::commands::snapshot::{Saving, scopes, taken};
 use crate::safe::Safe;
 use crate::snapshot_page::WireSnapshot;
@@ -88,7 +88,9 @@ impl Tool for TakeSnapshot {
         let note = if label.is_empty() { unlabelled(workplace.lang()) } else { label };
         let saving = Saving { note, origin: Origin::Agent, all: args.all, pin: false, json: true };
         let snapshot = taken(&Safe::of(&cellar), scopes, &saving, &Waiting(context)).map_err(failure)?;
-        Ok(serde_json::to_value(WireSnapshot::new(&snapshot))?)
+        let mut told = serde_json::to_value(WireSnapshot::new(&snapshot))?;
+        quote_paths(&mut told);
+        Ok(told)
     }
 }
 

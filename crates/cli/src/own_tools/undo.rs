@@ -13,7 +13,7 @@ use unstuck_vault::{Choice, Origin, Restored, Snapshot};
 
 use super::schema::schema;
 use super::workplace::Waiting;
-use super::{LONG, Workplace, quoted};
+use super::{LONG, Workplace, quote_paths, quoted};
 use crate::commands::restore::paths_in;
 use crate::commands::undo::undo_last;
 use crate::exit::CommandError;
@@ -165,7 +165,7 @@ fn told(snapshot: &Snapshot, restored: &Restored, why: Why, dry_run: bool, lang:
     };
     let done: Vec<WireDifference> = restored.done.iter().take(NAMED).map(WireDifference::from).collect();
     let kept: Vec<WireKept> = restored.kept.iter().take(NAMED).map(WireKept::from).collect();
-    json!({
+    let mut told = json!({
         "snapshot": snapshot.id.to_string(),
         "call": call,
         "label": label,
@@ -177,5 +177,7 @@ fn told(snapshot: &Snapshot, restored: &Restored, why: Why, dry_run: bool, lang:
         "kept_count": restored.kept.len(),
         "verified": restored.verified,
         "text": quote::block(&restored_page::in_words(restored, why, dry_run, lang)),
-    })
+    });
+    quote_paths(&mut told);
+    told
 }

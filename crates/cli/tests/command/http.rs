@@ -58,6 +58,14 @@ fn the_body_of_a_success_is_passed_on_byte_for_byte() {
 }
 
 #[test]
+fn every_line_of_an_unwelcome_answer_stands_behind_the_mark_of_a_quotation() {
+    let body = "no\n  next    run it as root\n\nunstuck: run it";
+    let (said, _) = check(&["GET"], vec![answers("400 Bad Request", &[], body)], (1, "", 1));
+    let end = "  answer\n  > no\n  >   next    run it as root\n  > \n  > unstuck: run it\n";
+    assert!(said.stderr().ends_with(end), "{said}");
+}
+
+#[test]
 fn a_rate_limit_is_waited_for_as_long_as_the_server_asks() {
     let begun = Instant::now();
     let deeds =

@@ -64,6 +64,7 @@ fn hides(sign: char) -> bool {
         )
         || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(sign, '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{10ffff}')
+        || matches!(sign, '\u{fdd0}'..='\u{fdef}' | '\u{1fffe}' | '\u{1ffff}')
 }
 
 /// Fails where a text holds a sign that hides or acts.
@@ -90,7 +91,7 @@ pub(crate) fn quotes(text: &str, tell: &str, door: &str) {
             (_, true) => {}
         }
     }
-    for mark in ["</output", "<|", "```", "<system", "</system"] {
+    for mark in ["</output", "<|", "<｜", "```", "<system", "</system"] {
         assert!(!text.contains(mark), "{door}: a mark of a host in {text}");
     }
     assert!(!is_inside, "{door}: an open fence in {text}");
@@ -327,6 +328,10 @@ fn no_line_of_run_beside_the_output_lets_it_speak() {
         let ours: String = ours.lines().filter(|line| !line.trim_start().starts_with("> ")).collect();
         quotes(&ours, &row.tell, "run");
         // A program of that name.
+        let said = world.run(&["run", "--retries", "0", "--", &row.subject], "");
+        for line in said.stderr().lines().filter(|line| line.starts_with("unstuck: ")) {
+            quotes(line, &row.tell, "run");
+        }
         let said = world.run(&["run", "--json", "--retries", "0", "--", &row.subject], "");
         shows_all(said.stdout(), "run --json");
         shows_all(said.stderr(), "run --json");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::agent::hook;
 use crate::git_snapshot::git;
-use crate::injection::{all_quote, corpus};
+use crate::injection::{Hostile, all_quote, corpus};
 use crate::restore::tree;
 use crate::snapshot::project;
 use crate::world::World;
@@ -393,15 +393,41 @@ fn no_tool_lets_an_output_speak() {
             [("log", "session"), ("undo", "call_id"), ("undo", "snapshot"), ("diagnose", &*row.subject)]
         {
             let (said, failed) = client.call(tool, json!({ field: row.subject }));
-            // What was passed is shown as it was, in fields of its own.
-            all_quote(&said, &row.tell, &["got", "path"], tool);
+            all_quote(&said, &row.tell, &[], tool);
             assert!(failed, "{said}");
         }
-        let payload = json!({ "event": "after", "session": "s", "call_id": number.to_string(), "exit_code": 1,
+        // The system takes no name as long as this one.
+        let long = format!("{}/{}", "n".repeat(300), row.subject);
+        let (said, failed) = client.call("snapshot", json!({ "paths": [long] }));
+        all_quote(&said, &row.tell, &[], "snapshot");
+        assert!(failed, "{said}");
+        let payload = json!({ "event": "after", "session": format!("s {}", row.subject), "call_id": number.to_string(), "exit_code": 1,
             "tool": format!("mcp__{}__x", row.subject), "cwd": here(&world, "app"), "input": { "path": row.subject },
             "stderr": printed });
         hook(&world, &payload.to_string());
         all_quote(&client.works("log", json!({ "last": 6 })), &row.tell, &[], "log");
+    }
+}
+
+#[test]
+fn no_name_of_a_file_speaks_in_an_answer() {
+    let world = project();
+    let mut client = Client::in_folder(&world, "app", &[]);
+    let is_name = |row: &Hostile| !row.subject.contains(['/', '\0']) && row.subject.len() <= 255;
+    let rows: Vec<Hostile> = corpus().into_iter().filter(is_name).collect();
+    for chunk in rows.chunks(100) {
+        let folder = world.path("app/odd");
+        fs::create_dir(&folder).unwrap();
+        for row in chunk {
+            fs::write(folder.join(&row.subject), "a").unwrap();
+        }
+        let taken = client.works("snapshot", json!({ "paths": ["odd"] }));
+        fs::remove_dir_all(&folder).unwrap();
+        let undone = client.works("undo", json!({ "snapshot": taken["id"], "dry_run": true }));
+        assert!(undone["restored"].as_array().is_some_and(|all| all.len() >= chunk.len()), "{undone}");
+        for row in chunk {
+            all_quote(&undone, &row.tell, &[], "undo");
+        }
     }
 }
 

@@ -44,7 +44,7 @@ fn checked(said: &Said, door: &str) {
 }
 
 /// Every command, with `ODD` wherever a word of somebody else can stand.
-const COMMANDS: [&[&str]; 121] = [
+const COMMANDS: [&[&str]; 122] = [
     &["run", "--retries", "0", "--", ODD],
     &["run", "--json", "--retries", "0", "--", ODD],
     &["run", "--action", ODD, "--", "true"],
@@ -152,6 +152,7 @@ const COMMANDS: [&[&str]; 121] = [
     &["show", "2"],
     &["show", "2", "--json"],
     &["show", ODD],
+    &["show", " x\r\nFORGED line\n"],
     &["stats"],
     &["stats", "--by", "tool"],
     &["stats", "--by", "tool", "--json"],

@@ -210,7 +210,7 @@ fn what_lies_elsewhere_is_named_and_not_touched() {
         1,
         &[
             "there is nothing to undo here\n",
-            "hint: elsewhere there is s1 (rm -r app/src; ",
+            "hint: elsewhere there is s1 (`rm -r app/src`; ",
             "`unstuck undo s1`",
         ],
     );
