@@ -33,6 +33,9 @@ pub(super) fn find(text: Text<'_>, at: usize) -> Option<Find> {
     }
     // Where a label says that it is secret, it need not look so much like chance.
     let is_random = is_random_word(word);
+    if !is_random && !super::is_random(word) {
+        return None;
+    }
     if !(is_random || is_likely(word)) || is_in_path(text, at, word) {
         return of_issuer(text, at, word).or_else(|| in_link(text, at, word));
     }
@@ -74,8 +77,17 @@ fn of_issuer(text: Text<'_>, at: usize, word: &[u8]) -> Option<Find> {
     let word = &word[..run(word, is_part)];
     let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
     let before = &text[at.saturating_sub(REACH)..at];
+    // Most words are assigned to nothing.
+    let near = before.iter().rev().take(4).find(|byte| !b" \"'`\\/".contains(byte));
+    if word.len() < LEAST || !matches!(near, Some(b'=' | b':' | b'>')) {
+        return None;
+    }
     let glue = Glue::before(before);
-    if word.len() < LEAST || digits == word.len() || !glue.is_assignment || glue.lines > 0 || glue.length > 8
+    if digits == word.len()
+        || digits == word.len()
+        || !glue.is_assignment
+        || glue.lines > 0
+        || glue.length > 8
     {
         return None;
     }
