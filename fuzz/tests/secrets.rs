@@ -2,6 +2,7 @@
 //!
 //! `SECRETS=FOLDER` scores another corpus of the same form, so that one can be kept back.
 
+use std::io::Write as _;
 use std::{env, fs};
 
 use unstuck_fuzz::planted::{CARRIERS, CODES, Corpus, Roll, Secret, cleaned};
@@ -18,7 +19,7 @@ fn corpus() -> Corpus {
 /// Fails if more than `most` in a thousand of `all` are among `failed`.
 #[track_caller]
 fn score(failed: &[String], all: usize, most: usize) {
-    println!("{} of {all}", failed.len());
+    writeln!(std::io::stderr(), "{} of {all}", failed.len()).unwrap();
     let list = failed.join("\n");
     assert!(failed.len() * 1000 <= all * most, "{} of {all}, at most {most} ‰:\n{list}", failed.len());
 }
