@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,16 +12,12 @@ use crate::world::{Said, World};
 /// When the first call of a made-up day is asked for: 2026-01-21 15:30:16Z.
 pub(crate) const MORNING: u64 = 1_769_009_416_000;
 
-/// From now on all that is told through any door counts as if the agent's own hooks had told of it.
+/// Has all that was learnt so far count as if the hooks of an agent had told of it: what comes by the open door teaches nothing that
+/// is told on.
 pub(crate) fn watched(world: &World) {
-    hook(world, &json!({ "event": "user", "session": "nobody" }).to_string());
     let database = rusqlite::Connection::open(world.path(".local/state/unstuck/timeline.db")).unwrap();
-    let watched = "UPDATE call SET source = 'hook' WHERE id = new.id;";
-    let sql = format!(
-        "CREATE TRIGGER watched_begin AFTER INSERT ON call BEGIN {watched} END;
-         CREATE TRIGGER watched_end AFTER UPDATE OF source ON call WHEN new.source <> 'hook' BEGIN {watched} END;"
-    );
-    database.execute_batch(&sql).unwrap();
+    database.busy_timeout(Duration::from_secs(10)).unwrap();
+    database.execute("UPDATE OR IGNORE lesson_place SET source = 'hook'", []).unwrap();
 }
 
 /// Names for calls that need none in particular.

@@ -115,12 +115,12 @@ fn a_flag_is_told_of_until_its_program_is_another() {
 #[test]
 fn a_change_that_worked_twice_is_suggested_and_runs_by_itself_only_when_it_was_approved() {
     let world = world("");
-    watched(&world);
     for session in ["one", "two"] {
         fails(&world, session, "git log --frob", NO_FLAG);
         tell(&world, "PreToolUse", session, "git log --all", "");
         tell(&world, "PostToolUse", session, "git log --all", "");
     }
+    watched(&world);
     program(&world, "bin/git");
     let (what, text) = asks(&world, "three", "git log --frob");
     assert_eq!(what, "told");

@@ -190,118 +190,119 @@ const READERS: &[(&str, &str, Takes)] = &[
     ("gpg", "--passphrase-fd", Value),
 ];
 
-/// Commands that are given a secret somewhere, one on a line: a word of theirs that looks made by a machine is it.
-const GIVEN_SECRETS: &str = "\
-/oper 
-ab -A
-ansible-vault encrypt_string
-ATTACH 
-bw login
-bw unlock
-cargo login
-certutil
-chamber write
-choco apikey
-choco push
-cloudflared service install
-codecov
-composer config
-conan remote login
-conan user
-consul acl
-crackmapexec
-create_superuser
-docker secret create
-doctl auth
-doppler secrets set
-dotnet user-secrets set
-drone 
-etcdctl
-evil-winrm
-expdp
-expect -c
-firebase functions:config:set
-fly secrets
-flyctl secrets
-freerdp
-gcloud secrets
-gem push
-gh auth
-gh secret
-gopass insert
-hatch publish
-heroku config:set
-htpasswd
-huggingface-cli login
-impdp
-infisical secrets
-influx
-isql
-jenkins-cli
-kubeadm join
-kubeseal
-ldapsearch
-lftp
-llm keys set
- LOGIN 
-mc alias set
-mc config host add
-mkpasswd
-mycli
-mysqladmin
-ncftp
-net use
-net user
-netlify env:set
-ngrok authtoken
-ngrok config add-authtoken
-NickServ IDENTIFY
-nuget setapikey
-nxc 
-op item
-openssl passwd
-pass insert
-pgcli
-plink
-poetry config http-basic
-poetry config pypi-token
-pscp
-psexec
-psftp
-rabbitmqctl add_user
-rabbitmqctl authenticate_user
-rabbitmqctl change_password
-radius-server
-railway variables
-rclone obscure
-rman 
-runas
-secret-tool store
-security add-generic-password
-security import
-sendemail
-signtool
-skopeo
-smbclient
-snmp-server community
-snyk auth
-sqlldr
-sqlplus
-sudo rabbitmqctl
-supabase secrets set
-swaks
-tacacs-server
-travis encrypt
-turso auth
-vault kv put
-vault login
-vault operator unseal
-vault write
-vercel env add
-wandb login
-wpa_passphrase
-wrangler secret
-xcrun altool";
+/// Commands that are given a secret somewhere, sorted: a word of theirs that looks made by a machine is it.
+const GIVEN_SECRETS: [&str; 110] = [
+    " LOGIN ",
+    "/oper ",
+    "ATTACH ",
+    "NickServ IDENTIFY",
+    "ab -A",
+    "ansible-vault encrypt_string",
+    "bw login",
+    "bw unlock",
+    "cargo login",
+    "certutil",
+    "chamber write",
+    "choco apikey",
+    "choco push",
+    "cloudflared service install",
+    "codecov",
+    "composer config",
+    "conan remote login",
+    "conan user",
+    "consul acl",
+    "crackmapexec",
+    "create_superuser",
+    "docker secret create",
+    "doctl auth",
+    "doppler secrets set",
+    "dotnet user-secrets set",
+    "drone ",
+    "etcdctl",
+    "evil-winrm",
+    "expdp",
+    "expect -c",
+    "firebase functions:config:set",
+    "fly secrets",
+    "flyctl secrets",
+    "freerdp",
+    "gcloud secrets",
+    "gem push",
+    "gh auth",
+    "gh secret",
+    "gopass insert",
+    "hatch publish",
+    "heroku config:set",
+    "htpasswd",
+    "huggingface-cli login",
+    "impdp",
+    "infisical secrets",
+    "influx",
+    "isql",
+    "jenkins-cli",
+    "kubeadm join",
+    "kubeseal",
+    "ldapsearch",
+    "lftp",
+    "llm keys set",
+    "mc alias set",
+    "mc config host add",
+    "mkpasswd",
+    "mycli",
+    "mysqladmin",
+    "ncftp",
+    "net use",
+    "net user",
+    "netlify env:set",
+    "ngrok authtoken",
+    "ngrok config add-authtoken",
+    "nuget setapikey",
+    "nxc ",
+    "op item",
+    "openssl passwd",
+    "pass insert",
+    "pgcli",
+    "plink",
+    "poetry config http-basic",
+    "poetry config pypi-token",
+    "pscp",
+    "psexec",
+    "psftp",
+    "rabbitmqctl add_user",
+    "rabbitmqctl authenticate_user",
+    "rabbitmqctl change_password",
+    "radius-server",
+    "railway variables",
+    "rclone obscure",
+    "rman ",
+    "runas",
+    "secret-tool store",
+    "security add-generic-password",
+    "security import",
+    "sendemail",
+    "signtool",
+    "skopeo",
+    "smbclient",
+    "snmp-server community",
+    "snyk auth",
+    "sqlldr",
+    "sqlplus",
+    "sudo rabbitmqctl",
+    "supabase secrets set",
+    "swaks",
+    "tacacs-server",
+    "travis encrypt",
+    "turso auth",
+    "vault kv put",
+    "vault login",
+    "vault operator unseal",
+    "vault write",
+    "vercel env add",
+    "wandb login",
+    "wpa_passphrase",
+    "wrangler secret",
+    "xcrun altool",
+];
 
 /// Whether the command that `line` ends in is given a secret.
 pub(super) fn is_given_secret(line: &[u8]) -> bool {
@@ -311,12 +312,12 @@ pub(super) fn is_given_secret(line: &[u8]) -> bool {
 /// Whether one of the commands that are given secrets stands in a line, and nothing but its own words behind it.
 fn names_given_secret(line: &[u8]) -> bool {
     let is_letter = |at: usize| line[at].is_ascii_alphanumeric();
-    let begins: Vec<usize> =
-        (0..line.len()).filter(|at| *at == 0 || !is_letter(*at) || !is_letter(*at - 1)).collect();
-    GIVEN_SECRETS.lines().map(str::as_bytes).any(|command| {
-        begins.iter().map(|at| &line[*at..]).any(|rest| {
-            rest.first() == command.first() && rest.strip_prefix(command).is_some_and(is_one_command)
-        })
+    let mut begins = (0..line.len()).filter(|at| *at == 0 || !is_letter(*at) || !is_letter(*at - 1));
+    begins.any(|at| {
+        let rest = &line[at..];
+        let first = GIVEN_SECRETS.partition_point(|command| command.as_bytes()[0] < rest[0]);
+        let mut alike = GIVEN_SECRETS[first..].iter().take_while(|command| command.as_bytes()[0] == rest[0]);
+        alike.any(|command| rest.strip_prefix(command.as_bytes()).is_some_and(is_one_command))
     })
 }
 
@@ -598,4 +599,14 @@ fn reads(command: &[u8]) -> Option<Takes> {
         };
         (is_program && (flag.is_empty() || words().any(is_flag))).then_some(*takes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_are_given_secrets_are_sorted() {
+        assert!(GIVEN_SECRETS.is_sorted());
+    }
 }
