@@ -127,7 +127,7 @@ fn wrong_names_are_refused_with_a_hint() {
     check(
         &["problems", "resolve", "e1:zzzzzzzz"],
         1,
-        &["no problem is called e1:zzzzzzzz", "unstuck problems --all"],
+        &["no problem is called ⟦e1:zzzzzzzz⟧", "unstuck problems --all"],
     );
     for short in ["e1:", "e1:3d", "3d"] {
         let words =
