@@ -2,7 +2,6 @@
 //!
 //! `SECRETS=FOLDER` scores another corpus of the same form, so that one can be kept back.
 
-use std::io::Write as _;
 use std::{env, fs};
 
 use unstuck_fuzz::planted::{CARRIERS, CODES, Corpus, Roll, Secret, cleaned};
@@ -18,8 +17,9 @@ fn corpus() -> Corpus {
 
 /// Fails if more than `most` in a thousand of `all` are among `failed`.
 #[track_caller]
+#[expect(clippy::print_stderr, reason = "what was measured is told")]
 fn score(failed: &[String], all: usize, most: usize) {
-    writeln!(std::io::stderr(), "{} of {all}", failed.len()).unwrap();
+    eprintln!("{} of {all}", failed.len());
     let list = failed.join("\n");
     assert!(failed.len() * 1000 <= all * most, "{} of {all}, at most {most} ‰:\n{list}", failed.len());
 }
