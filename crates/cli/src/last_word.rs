@@ -106,7 +106,9 @@ pub(crate) mod unseen {
         }
         let mut read = [0; BEGINNING];
         let begins = BEGINS.get().unwrap_or_else(|| {
-            let _nothing_says_nothing = rustix::io::read(std::io::stdin(), &mut read[..]);
+            if has_input() {
+                let _nothing_says_nothing = rustix::io::read(std::io::stdin(), &mut read[..]);
+            }
             &read
         });
         let names = |word: &str| begins.windows(word.len()).any(|part| part == word.as_bytes());
@@ -119,6 +121,15 @@ pub(crate) mod unseen {
             b"cursor" if calls_a_shell("\"preToolUse\"", "\"Shell\"") => Some(REFUSED_BY_CURSOR),
             _ => None,
         }
+    }
+
+    /// Whether there is something to read, or soon will be: nobody waits longer for what may never come.
+    #[cfg(target_os = "linux")]
+    fn has_input() -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let input = std::io::stdin();
+        let soon = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&soon)).is_ok_and(|ready| ready > 0)
     }
 
     macro_rules! refusal {
