@@ -48,3 +48,17 @@ fn in_passing_nothing_is_lost_where_beginning_and_newest_part_meet() {
 fn in_passing_what_lies_between_is_not_read() {
     assert_eq!(found(true, 20 * MB, 8 * MB), None);
 }
+
+#[test]
+fn the_line_that_tells_most_has_its_number_with_and_without_a_last_line_break() {
+    let rules = Rules::built_in();
+    let line = |output: &str| {
+        let mut reading = rules.read();
+        reading.feed(Stream::Stderr, output.as_bytes());
+        let told = rules.conclude(reading, &Call::shell("frob"), Outcome::Exited { code: 9 }, None);
+        told.evidence.map(|evidence| (evidence.text, evidence.line))
+    };
+    let expected = Some(("frob: the gears are stuck".to_owned(), 3));
+    assert_eq!(line("one\ntwo\nfrob: the gears are stuck\n"), expected);
+    assert_eq!(line("one\ntwo\nfrob: the gears are stuck"), expected);
+}

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use unstuck_judge::rules::Table;
+use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::rules::file::{self, FileRule};
-use unstuck_judge::{Lang, Rules, remedy};
+use unstuck_judge::{Call, Lang, Outcome, Rules, remedy};
 
 /// Every `[[rule]]` of the built-in files, with the name of its file.
 fn rows() -> Vec<(String, FileRule)> {
@@ -113,4 +113,22 @@ any = ["anything broke"]
     assert_eq!(errors, []);
     let said: Vec<Vec<&str>> = table.rules().map(|rule| rule.speaks_for().iter().collect()).collect();
     assert_eq!(said, [vec!["mytool"], vec!["other"], vec![]]);
+}
+
+#[test]
+fn where_no_exit_code_is_known_a_rule_for_one_speaks_only_of_successes_that_words_tell() {
+    let check = |kind: &str, words: &str, expected: bool| {
+        let (table, errors) =
+            Table::from_toml(&format!("[[rule]]\nid = \"my.one\"\nkind = \"{kind}\"\nexit = [0]\n{words}\n"));
+        assert_eq!(errors, []);
+        let mut rules = Rules::built_in();
+        rules.put_first(table);
+        let mut reading = rules.read();
+        reading.feed(Stream::Stdout, b"frob: all gears turn\n");
+        let told = rules.conclude(reading, &Call::shell("frob"), Outcome::NoExitCode, None);
+        assert_eq!(told.rule == "my.one", expected, "{told:?}");
+    };
+    check("not_an_error", "any = [\"all gears turn\"]", true);
+    check("logical", "any = [\"all gears turn\"]", false);
+    check("not_an_error", "program = [\"frob\"]", false);
 }

@@ -83,7 +83,13 @@ fn an_exact_call_is_the_same_without_its_cosmetics() {
 fn blanks_are_redundant_only_outside_quotes() {
     lines_agree(
         call,
-        &[("a   b", "a b"), ("a \n b", "a\nb"), ("echo 'a  b'   c", "echo 'a  b' c"), ("a\r\nb", "a\nb")],
+        &[
+            ("a   b", "a b"),
+            ("a \n b", "a\nb"),
+            ("echo 'a  b'   c", "echo 'a  b' c"),
+            ("echo a\\ b   c", "echo a\\ b c"),
+            ("a\r\nb", "a\nb"),
+        ],
     );
     lines_differ(
         call,
