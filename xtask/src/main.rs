@@ -43,6 +43,7 @@ cargo xtask honest [--only NAME] [--binary FILE] [--errors N] [--words] [--json]
                                       --words: all that was said; --keep: leaves each folder
 cargo xtask gen [--check]             write the generated pages under docs/
 cargo xtask bench [--quick] [--big] [--store] [--write] [hook | turn]
+cargo xtask bench hook --beside FILE [--quick] [--binary FILE] [--write]
 cargo xtask bench look [--quick] [--binary FILE] [--write]
 cargo xtask bench mcp [--quick] [--binary FILE] [--write]
 cargo xtask bench memory [--quick] [--binary FILE] [--write]

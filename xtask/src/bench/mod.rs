@@ -1,6 +1,7 @@
 //! How fast it is, beside others in the same run on the same machine. Times of another machine mean nothing, so nothing here
 //! passes or fails.
 
+mod beside;
 mod contest;
 mod filled;
 mod hook;
@@ -43,6 +44,8 @@ struct Options {
     write: bool,
     only: Only,
     binary: Option<PathBuf>,
+    /// Another build, whose hooks are counted beside ours.
+    beside: Option<PathBuf>,
     disk: vault::Disk,
 }
 
@@ -98,6 +101,7 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
             Value(part) if part == "turn" => options.only = Only::Turn,
             Value(part) if part == "vault" => options.only = Only::Vault,
             Long("image") => options.disk = vault::Disk::Image,
+            Long("beside") => options.beside = Some(args.value()?.into()),
             Long("binary") => options.binary = Some(args.value()?.into()),
             other => return Err(other.unexpected().into()),
         }
@@ -122,6 +126,9 @@ pub fn run(mut args: lexopt::Parser) -> Result<(), Fault> {
     }
     if options.only == Only::Memory {
         return memory::bench(&options);
+    }
+    if let (Only::Hook, Some(other)) = (&options.only, &options.beside) {
+        return beside::bench(&options, other);
     }
     if options.binary.is_some() || options.disk != vault::Disk::Plain {
         return Err("--binary is for `look`, `mcp`, `memory`, `run` and `vault`, --image for `vault`".into());
