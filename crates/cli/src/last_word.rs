@@ -128,7 +128,7 @@ pub(crate) mod unseen {
     fn has_input() -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let input = std::io::stdin();
-        let soon = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        let soon = Timespec { tv_sec: 1, tv_nsec: 0 };
         poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&soon)).is_ok_and(|ready| ready > 0)
     }
 
