@@ -158,7 +158,7 @@ fn its_terminal_is_as_large_as_ours() {
 #[test]
 fn what_shows_colours_only_on_a_terminal_shows_them() {
     check(
-        "printf 'a b\\n' | grep --color=auto b",
+        "printf 'a b\\n' | TERM=xterm grep --color=auto b",
         "a \x1b[01;31m\x1b[Kb\x1b[m\x1b[K\nthrough: Exited(0) after 22 bytes\n",
     );
 }

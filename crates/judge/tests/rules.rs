@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::rules::file::{self, FileRule};
+use unstuck_judge::rules::{Stream, Table};
 use unstuck_judge::{Call, Lang, Outcome, Rules, remedy};
 
 /// Every `[[rule]]` of the built-in files, with the name of its file.
