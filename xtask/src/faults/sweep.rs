@@ -182,6 +182,8 @@ impl Template {
                 let held = hold(&world.store())?;
                 template.send(&world, 3, Told::Spooled)?;
                 drop(held);
+                // After so many faults the store would be left alone for a while.
+                fs::remove_file(world.store().join("store-rests"))?;
             }
             Scene::FoldDue => template.fill_log(unstuck, &world)?,
         }
