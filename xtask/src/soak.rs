@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
+use serde_json::json;
 
 use crate::dice::Dice;
 use crate::ledger::{Found, Ledger};
@@ -131,6 +132,8 @@ fn one_round(
     let done = AtomicBool::new(false);
     let (calls, killed, refused) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let waits = Mutex::new(Vec::new());
+    // Where nothing is recorded yet there is nothing to follow.
+    world.send(&[json!({ "event": "user", "session": "nobody" })])?;
     let mut follower = Follower::start(world)?;
     let mut ledger = thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
